@@ -4,7 +4,7 @@
 
 mod blocks;
 
-use super::words::{known_stop, required, stop_sequence, text, usage};
+use super::words::{error_word, known_stop, required, stop_sequence, text, usage};
 use crate::escaped_text::EscapedText;
 use crate::superset::StreamPiece;
 use blocks::ConverseBlocks;
@@ -74,9 +74,10 @@ impl ConverseStreamReader {
             "error" => {
                 self.has_ended = true;
                 let unnamed = "the provider reports an error without a message";
+                let code = required(event, "type")?;
                 pieces.push(StreamPiece::Error {
                     message: text(event, "message").unwrap_or(EscapedText::literal(unnamed)),
-                    code: Some(required(event, "type")?),
+                    code: Some(error_word(event).unwrap_or(code)),
                 });
             }
             // Events that are newer than the gateway: the table of fields notes them.

@@ -2,6 +2,7 @@
 
 use crate::escaped_text::EscapedText;
 use crate::superset::{FinishReason, Usage};
+use headgate_protocol::error_class::{ErrorClass, classify_event};
 use headgate_protocol::json::DocumentNode;
 
 /// The reason for a `stopReason`, which is `None` if there is none.
@@ -53,6 +54,23 @@ pub(super) fn usage(usage: Option<DocumentNode<'_>>) -> Option<Usage> {
         output: output.unwrap_or(0),
         reasoning: None,
     })
+}
+
+/// The word that callers know for an exception of a stream; `None` if only its own name fits.
+pub(super) fn error_word(error: DocumentNode<'_>) -> Option<EscapedText<'static>> {
+    // As the event has it: the table of errors tells apart where messages stand.
+    let event = [b"{\"error\":", error.raw(), b"}"].concat();
+    let word = match classify_event(&event).class {
+        ErrorClass::RateLimited => "rate_limit_exceeded",
+        ErrorClass::Overloaded => "server_is_overloaded",
+        ErrorClass::ContextTooLong => "context_length_exceeded",
+        ErrorClass::InvalidRequest | ErrorClass::ContentPolicy => "invalid_request_error",
+        ErrorClass::ServerError
+        | ErrorClass::RefusedCredential
+        | ErrorClass::RefusedAccount
+        | ErrorClass::ModelNotFound => return None,
+    };
+    Some(EscapedText::literal(word))
 }
 
 /// A text that an object must have.

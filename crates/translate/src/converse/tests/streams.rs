@@ -224,3 +224,49 @@ fn values_of_any_kind_in_any_place_do_no_harm() {
         }
     }
 }
+
+#[test]
+fn an_exception_has_the_word_that_callers_know() {
+    for (name, message, chat, messages) in [
+        (
+            "throttlingException",
+            "Wait.",
+            json!("rate_limit_exceeded"),
+            "rate_limit_error",
+        ),
+        (
+            "serviceUnavailableException",
+            "Busy.",
+            json!("server_is_overloaded"),
+            "overloaded_error",
+        ),
+        (
+            "validationException",
+            "Input is too long for requested model.",
+            json!("context_length_exceeded"),
+            "invalid_request_error",
+        ),
+        (
+            "validationException",
+            "No.",
+            Value::Null,
+            "invalid_request_error",
+        ),
+        (
+            "modelStreamErrorException",
+            "It broke.",
+            json!("modelStreamErrorException"),
+            "api_error",
+        ),
+    ] {
+        let stream = [
+            json!({"messageStart": {"role": "assistant"}}),
+            json!({"error": {"type": name, "message": message}}),
+        ];
+        let error = |caller| received(caller, &stream).unwrap().pop().unwrap()["error"].take();
+        let of_chat = error(Chat);
+        assert_eq!(of_chat["code"], chat, "{name}");
+        assert_eq!(of_chat["message"], message);
+        assert_eq!(error(Messages)["type"], messages, "{name}");
+    }
+}
