@@ -218,6 +218,14 @@ async fn a_refusal_in_plain_text_reaches_the_caller_in_the_format_of_the_api() {
                 "{status} {media_type}: {message}"
             );
             assert_eq!(message.contains("try again"), status == 500, "{message}");
+            let kind = match (status, protocol) {
+                (400 | 422, _) => "invalid_request_error",
+                (429, Protocol::Messages) => "rate_limit_error",
+                (429, _) => "requests",
+                (_, Protocol::Messages) => "api_error",
+                _ => "server_error",
+            };
+            assert_eq!(answer.json()["error"]["type"], kind, "{status}");
             assert!(!answer.text().contains(key), "{}", answer.text());
         }
     }

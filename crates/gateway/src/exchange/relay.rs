@@ -213,7 +213,8 @@ impl Exchange<'_> {
                 body
             }
             ErrorReplyBody::Gateway(fault) => {
-                let rendered = reply::from_fault(self.request.protocol, &fault, &self.request.id);
+                let (protocol, id) = (self.request.protocol, &self.request.id);
+                let rendered = reply::from_provider_error(protocol, status, &fault, id);
                 headers.extend(rendered.headers);
                 self.record.fault = Some(fault);
                 rendered.body
