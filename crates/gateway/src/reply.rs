@@ -47,25 +47,6 @@ pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -
     }
 }
 
-/// The reply for a fault that replaces a provider's error of this status: the type and code are those of the status if
-/// the provider refused the request, so that clients do not take it for a failure.
-pub fn from_provider_error(
-    protocol: Option<Protocol>,
-    status: StatusCode,
-    fault: &Fault,
-    request_id: &str,
-) -> LocalReply {
-    let reply = from_fault(protocol, fault, request_id);
-    let errors = &Protocol::descriptor_for(protocol).errors;
-    match status.is_client_error() {
-        true => LocalReply {
-            body: errors.render_custom(status.as_u16(), &fault.into(), request_id),
-            ..reply
-        },
-        false => reply,
-    }
-}
-
 /// Stops the caller's SDK from retrying by itself.
 pub fn forbid_retry(headers: &mut HeaderMap) {
     headers.insert(X_SHOULD_RETRY, HeaderValue::from_static("false"));

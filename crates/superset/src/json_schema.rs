@@ -7,7 +7,7 @@ mod strict;
 #[cfg(test)]
 mod tests;
 
-pub use closed::write_closed;
+pub use closed::{write_closed, write_closed_parameters};
 pub use references::{write_parameters_with_plain_references, write_with_plain_references};
 pub use strict::can_be_strict;
 

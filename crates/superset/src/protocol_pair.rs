@@ -2,6 +2,7 @@
 
 use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::{ChannelProtocol, Protocol};
+use std::fmt;
 
 /// The protocols of the two sides of a translation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,5 +24,12 @@ impl ProtocolPair {
             channel: channel.descriptor().translation?,
         };
         (pair.caller.provider_format() != pair.channel).then_some(pair)
+    }
+}
+
+/// Such as `messages->chat`.
+impl fmt::Display for ProtocolPair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}->{}", self.caller.name(), self.channel.name())
     }
 }

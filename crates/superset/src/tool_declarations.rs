@@ -6,6 +6,9 @@ use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::{Grammar, Request, ToolSignature};
 
+/// Why a strict tool is not sent as one.
+pub const NOT_STRICT: &str = "is sent without `strict`, which the channel's model does not take";
+
 /// Refuses the tools that only their provider runs.
 pub fn note_provider_tools(request: &Request<'_>, ledger: &mut Ledger) {
     for tool in &request.tools {

@@ -1,7 +1,7 @@
 //! Instructions in place of a form of answers that the provider does not enforce.
 
 use crate::dialect::OutputFormatSupport;
-use crate::superset::AnswerFormat;
+use crate::superset::{AnswerFormat, Request};
 use crate::typed_value::json_text;
 use headgate_protocol::json::DocumentNode;
 
@@ -16,6 +16,21 @@ pub(crate) fn answer_instruction(format: &AnswerFormat<'_>) -> Option<String> {
             Some("Answer with one JSON object and nothing else.".to_owned())
         }
         AnswerFormat::Text => None,
+    }
+}
+
+/// The instruction for a form of the answer that the protocols of Anthropic and Bedrock do not enforce: they have none for
+/// JSON without a schema, and `structured_outputs` is whether the model is held to schemas.
+pub(crate) fn instruction_beside_schemas(
+    request: &Request<'_>,
+    structured_outputs: bool,
+) -> Option<String> {
+    let format = request.output_format.as_ref()?;
+    match format {
+        AnswerFormat::JsonSchema { .. } if structured_outputs => None,
+        AnswerFormat::JsonSchema { .. } | AnswerFormat::JsonObject | AnswerFormat::Text => {
+            answer_instruction(format)
+        }
     }
 }
 

@@ -124,9 +124,12 @@ async fn a_caller_leaves_places_to_others() {
     let simulator = Simulator::start().await;
     let gateway = gateway(&simulator, 2).await;
     let mut large = JoinSet::new();
+    // Built before, so that all arrive while the first one is checked.
+    let upload = large_upload();
     for _ in 0..8 {
         let mut connection = gateway.connect().await.with_patience(PATIENCE);
-        large.spawn(async move { connection.ask(&large_upload()).await.status });
+        let upload = upload.clone();
+        large.spawn(async move { connection.ask(&upload).await.status });
     }
     // One runs, one waits, and the place that is left is not for this caller.
     loop {

@@ -53,7 +53,10 @@ impl QuotingError {
     fn new([_, status, codes, message]: [&'static str; 4], sentence: &'static str) -> Self {
         let (place, pattern) = message.split_once(": ").unwrap();
         let text = pattern.trim_end_matches('$').replace('*', "x");
-        let lowest = status.split('-').next().unwrap().parse().unwrap();
+        let lowest = match status {
+            "-" => 400,
+            _ => status.split('-').next().unwrap().parse().unwrap(),
+        };
         let of_row = codes.split(", ").map(|code| (lowest, code));
         let candidates = of_row.chain([(lowest, "-"), (400, "-")]);
         let errors = candidates.map(|(status, code)| Self {

@@ -18,8 +18,8 @@ use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::ResponseBodyAccess;
 use headgate_core::filter::view::{ResponseBodyKind, ResponseView};
 use headgate_protocol::fault::{Fault, FaultKind};
-use headgate_protocol::header_policy;
 use headgate_protocol::redact::redact;
+use headgate_protocol::{Protocol, header_policy};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use std::pin::pin;
 use std::time::Duration;
@@ -214,7 +214,12 @@ impl Exchange<'_> {
             }
             ErrorReplyBody::Gateway(fault) => {
                 let (protocol, id) = (self.request.protocol, &self.request.id);
-                let rendered = reply::from_provider_error(protocol, status, &fault, id);
+                let mut rendered = reply::from_fault(protocol, &fault, id);
+                // The provider refused the request: clients must not take that for a failure.
+                if status.is_client_error() {
+                    let errors = &Protocol::descriptor_for(protocol).errors;
+                    rendered.body = errors.render_custom(status.as_u16(), &(&fault).into(), id);
+                }
                 headers.extend(rendered.headers);
                 self.record.fault = Some(fault);
                 rendered.body

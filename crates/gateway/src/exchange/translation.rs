@@ -7,6 +7,7 @@ use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::RequestView;
+use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::kept_thoughts::{FoundThoughts, ThoughtStore};
 use headgate_core::task::TaskSettings;
 use headgate_core::thinking_sealer::{TaskKeySealer, caller_name};
@@ -23,7 +24,6 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use std::borrow::Cow;
 use std::num::NonZeroU64;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Output tokens of a request without a limit, for providers that demand one.
 const MAX_OUTPUT_TOKENS: u64 = 8192;
@@ -105,7 +105,7 @@ pub(super) fn translate(
             false => settings.sealer,
         },
         id: id_suffix(&request.id),
-        created: unix_seconds(),
+        created: unix_ms() / 1000,
         model: request
             .model()
             .map_or_else(|| settings.model.clone(), |model| quoted(&model.name)),
@@ -299,9 +299,4 @@ fn refusal(entry: &LedgerEntry) -> Fault {
 fn id_suffix(id: &str) -> Box<str> {
     let suffix: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
     suffix.to_ascii_lowercase().into()
-}
-
-fn unix_seconds() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| now.as_secs())
 }

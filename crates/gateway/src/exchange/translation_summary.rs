@@ -43,7 +43,7 @@ impl TranslationSummary {
     pub(super) fn for_estimate(pair: ProtocolPair) -> Self {
         Self {
             pair: Some(pair),
-            text: format!("{}; token_count=estimate", pair_name(pair)),
+            text: format!("{pair}; token_count=estimate"),
             losses: Vec::new(),
         }
     }
@@ -73,7 +73,7 @@ impl TranslationSummary {
         let Some(pair) = self.pair else { return };
         let losses = self.losses.iter();
         let losses = losses.map(|(side, outcome, count)| (side.name(), outcome.name(), *count));
-        metrics.count(&pair_name(pair), losses);
+        metrics.count(&pair.to_string(), losses);
     }
 
     fn add(&mut self, side: TranslationSide, ledger: &Ledger) {
@@ -115,12 +115,8 @@ pub(super) fn note_refusal(candidate: &Candidate, fault: &Fault, request: &mut R
     if let Some(pair) = ProtocolPair::with_channel(caller, channel) {
         request.state.set(TranslationSummary {
             pair: Some(pair),
-            text: format!("{}; refused", pair_name(pair)),
+            text: format!("{pair}; refused"),
             losses: vec![(TranslationSide::Request, FieldOutcome::Refused, 1)],
         });
     }
-}
-
-fn pair_name(pair: ProtocolPair) -> String {
-    format!("{}->{}", pair.caller.name(), pair.channel.name())
 }

@@ -3,7 +3,7 @@
 //! Their objects are closed, and few constraints are enforced: platform.claude.com/docs/en/build-with-claude/structured-outputs,
 //! "JSON Schema limitations". Other constraints stand in descriptions, as Anthropic's SDKs write them.
 
-use super::{is_text, write_keyword};
+use super::{has_no_parameters, is_text, write_keyword};
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
@@ -42,35 +42,69 @@ pub fn write_closed(schema: DocumentNode<'_>, json: &mut JsonWriter, ledger: &mu
         return;
     }
     json.begin_object();
-    if let Some(reference) = schema.get("$ref") {
-        json.key("$ref").raw(json_text(reference));
-        if schema.len() > 1 {
-            let reason =
-                "has keywords beside `$ref`, which models of the messages protocol do not take";
-            ledger.add_alike(schema, reason);
-        }
-        json.end_object();
+    if schema.get("type").is_none() && schema.get("properties").is_some() {
+        json.key("type").literal("object");
+    }
+    write_members(schema, json, ledger);
+    json.end_object();
+}
+
+/// Writes the schema of a strict tool, whose arguments are an object in any case.
+pub fn write_closed_parameters(
+    schema: DocumentNode<'_>,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
+    if has_no_parameters(schema) {
+        json.raw(r#"{"type":"object","properties":{},"additionalProperties":false}"#);
+        return;
+    }
+    json.begin_object();
+    if schema.get("type").is_none() && schema.get("$ref").is_none() {
+        json.key("type").literal("object");
+    }
+    write_members(schema, json, ledger);
+    json.end_object();
+}
+
+fn write_members(schema: DocumentNode<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
+    if schema.get("$ref").is_some() {
+        write_reference(schema, json, ledger);
         return;
     }
     let mut described = Vec::new();
     let mut members = schema.members();
     while let Some((name, value)) = members.next_raw() {
-        match keyword(&name.decode(), value) {
+        let (decoded, written) = (name.decode(), name.written());
+        match keyword(&decoded, value) {
             Keyword::Enforced => {
-                let name = name.written();
-                write_keyword(name, value, write_closed, json.key(name), ledger);
+                write_keyword(&decoded, value, write_closed, json.key(written), ledger);
             }
-            Keyword::Described => described.push((name.written(), value)),
+            Keyword::Described => described.push((written, value)),
             Keyword::Meta | Keyword::Apart => {}
         }
-    }
-    if schema.get("type").is_none() && schema.get("properties").is_some() {
-        json.key("type").literal("object");
     }
     write_alternatives(schema, json, ledger);
     write_description(schema, &described, json, ledger);
     close(schema, json, ledger);
-    json.end_object();
+}
+
+/// Writes a reference, with the definitions beside it.
+fn write_reference(schema: DocumentNode<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
+    let mut members = schema.members();
+    while let Some((name, value)) = members.next_raw() {
+        let (decoded, written) = (name.decode(), name.written());
+        match &*decoded {
+            "$ref" | "$defs" | "definitions" => {
+                write_keyword(&decoded, value, write_closed, json.key(written), ledger);
+            }
+            _ => {
+                let reason =
+                    "stands beside `$ref`, where models of the messages protocol take nothing";
+                ledger.add_alike(value, reason);
+            }
+        }
+    }
 }
 
 fn keyword(name: &str, value: DocumentNode<'_>) -> Keyword {
@@ -79,7 +113,7 @@ fn keyword(name: &str, value: DocumentNode<'_>) -> Keyword {
         | "definitions" | "enum" | "const" | "default" | "title" | "pattern" => Keyword::Enforced,
         "format" if FORMATS.iter().any(|format| is_text(value, format)) => Keyword::Enforced,
         "minItems" if value.as_u64().is_some_and(|items| items < 2) => Keyword::Enforced,
-        "description" | "additionalProperties" | "oneOf" => Keyword::Apart,
+        "description" | "additionalProperties" | "patternProperties" | "oneOf" => Keyword::Apart,
         "$schema" | "$id" | "$comment" => Keyword::Meta,
         _ => Keyword::Described,
     }
@@ -87,18 +121,23 @@ fn keyword(name: &str, value: DocumentNode<'_>) -> Keyword {
 
 /// One of several is any of them here: none checks that the others do not match.
 fn write_alternatives(schema: DocumentNode<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
-    let [one, any] = schema.get_each(["oneOf", "anyOf"]);
-    let Some(one) = one else {
-        return;
-    };
-    let reason = match any {
-        None => {
+    let [one, any, all, properties] = schema.get_each(["oneOf", "anyOf", "allOf", "properties"]);
+    if let Some(one) = one {
+        if any.is_some() {
+            let reason = "stands beside `anyOf`, and the messages protocol has one of both";
+            ledger.add(one, FieldOutcome::Refused, reason);
+        } else {
             write_keyword("anyOf", one, write_closed, json.key("anyOf"), ledger);
-            "becomes `anyOf`, since the messages protocol has no `oneOf`"
+            let reason = "becomes `anyOf`, since the messages protocol has no `oneOf`";
+            ledger.add_alike(one, reason);
         }
-        Some(_) => "is left out beside `anyOf`, since the messages protocol has no `oneOf`",
-    };
-    ledger.add_alike(one, reason);
+    }
+    // Each is closed by itself, so that no object would have the properties of both.
+    let is_joined = |all: &DocumentNode<'_>| all.len() > 1 || properties.is_some();
+    if let Some(all) = all.filter(is_joined) {
+        let reason = "joins schemas, which the messages protocol closes one by one; write one schema with all properties";
+        ledger.add(all, FieldOutcome::Refused, reason);
+    }
 }
 
 /// Writes the description, with the constraints that are not enforced.
@@ -136,24 +175,28 @@ fn write_description(
 
 /// Closes objects, which only have their properties.
 fn close(schema: DocumentNode<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
-    let [kind, properties, additional] =
-        schema.get_each(["type", "properties", "additionalProperties"]);
+    let [kind, properties, additional, patterns] = schema.get_each([
+        "type",
+        "properties",
+        "additionalProperties",
+        "patternProperties",
+    ]);
+    let is_closed = additional.and_then(DocumentNode::as_bool) == Some(false);
     let has_kind = |kind: DocumentNode<'_>| {
         is_text(kind, "object") || kind.elements().any(|one| is_text(one, "object"))
     };
-    if !kind.is_some_and(has_kind) && properties.is_none() {
-        return;
+    let is_object = kind.is_some_and(has_kind) || properties.is_some();
+    let is_empty = properties.is_none_or(DocumentNode::is_empty);
+    let admits = patterns.or(additional.filter(|_| !is_closed));
+    let admits = admits.or((is_object && is_empty && !is_closed).then_some(schema));
+    if let Some(admits) = admits {
+        let reason = "admits members that have no name, which models of the messages protocol cannot write in such an answer; name them, and set `additionalProperties` to false";
+        ledger.add(admits, FieldOutcome::Refused, reason);
+    } else if is_object && additional.is_none() {
+        let reason = "is closed: in the messages protocol objects have their properties alone";
+        ledger.add_alike(schema, reason);
     }
-    json.key("additionalProperties").bool(false);
-    match additional {
-        None => {
-            let reason = "is closed: in the messages protocol objects have their properties alone";
-            ledger.add_alike(schema, reason);
-        }
-        Some(additional) if additional.as_bool() == Some(false) => {}
-        Some(additional) => {
-            let reason = "admits members that have no name, which models of the messages protocol cannot write in such an answer; set it to false, or let the route close the object with `on_loss: drop`";
-            ledger.add(additional, FieldOutcome::Refused, reason);
-        }
+    if is_object {
+        json.key("additionalProperties").bool(false);
     }
 }

@@ -87,19 +87,81 @@ fn schemas_for_claude_are_closed_and_describe_what_is_not_enforced() {
         .iter()
         .map(|(path, outcome, count)| (&**path, &**outcome, *count))
         .collect();
-    let approximated = "approximated";
-    let mut expected = [
-        ("", approximated, 1),
-        ("minProperties", approximated, 4),
-        ("properties.one.oneOf", approximated, 1),
-        ("properties.one.oneOf[1]", approximated, 1),
+    let expected = [
+        ("properties.name.minLength", "approximated", 4),
+        ("properties.one.oneOf[1].description", "approximated", 1),
+        ("properties.one.oneOf", "approximated", 1),
+        ("", "approximated", 1),
     ];
-    let mut losses = losses;
-    losses.sort_unstable();
-    expected.sort_unstable();
-    assert_eq!(losses.len(), expected.len(), "{losses:?}");
-    for ((path, outcome, count), (_, kind, times)) in losses.iter().zip(expected) {
-        assert_eq!((*outcome, *count), (kind, times), "{path}");
+    assert_eq!(losses, expected);
+}
+
+#[test]
+fn a_schema_that_claude_cannot_be_held_to_is_refused() {
+    let plain = json!({"type": "object", "properties": {"a": {}}, "additionalProperties": false});
+    for (schema, path) in [
+        (json!({"type": "object"}), ""),
+        (
+            json!({"additionalProperties": {"type": "string"}}),
+            "additionalProperties",
+        ),
+        (
+            json!({"type": "object", "patternProperties": {"^x": {}}}),
+            "patternProperties",
+        ),
+        (json!({"allOf": [plain, plain]}), "allOf"),
+        (
+            json!({"properties": {"a": {}}, "allOf": [plain], "additionalProperties": false}),
+            "allOf",
+        ),
+        (json!({"oneOf": [plain], "anyOf": [plain]}), "oneOf"),
+        (
+            json!({"$defs": {"A": {"pr\u{6f}perties": {"b": {"additionalProperties": true}}, "additionalProperties": false}}, "$ref": "#/$defs/A"}),
+            "$defs.A.properties.b.additionalProperties",
+        ),
+    ] {
+        let (_, losses) = written(&schema, write_closed);
+        let refused: Vec<&str> = losses
+            .iter()
+            .filter(|(_, outcome, _)| outcome == "refused")
+            .map(|(path, ..)| &**path)
+            .collect();
+        assert_eq!(refused, [path], "{schema}");
+    }
+}
+
+#[test]
+fn keywords_are_the_same_in_every_spelling() {
+    let schema = r##"{"pr\u006fperties":{"a":{"\u0024ref":"#/$defs/A","title":"t"}},"\u0024defs":{"A":{"type":"object","properties":{"b":{}}}}}"##;
+    let document = JsonDocument::parse(Bytes::from(schema), &JsonLimits::default()).unwrap();
+    for write in [write_closed as WriteSchema, write_with_plain_references] {
+        let (mut json, mut ledger) = (JsonWriter::default(), Ledger::default());
+        write(document.root(), &mut json, &mut ledger);
+        let sent: Value = serde_json::from_slice(json.as_bytes()).unwrap();
+        assert_eq!(sent["properties"]["a"], json!({"$ref": "#/$defs/A"}));
+        assert!(sent["$defs"]["A"].is_object(), "{sent}");
+    }
+}
+
+#[test]
+fn strict_tools_have_arguments_that_are_a_closed_object() {
+    let closed = |more: Value| {
+        let mut schema = json!({"type": "object", "additionalProperties": false});
+        let members = schema.as_object_mut().unwrap();
+        members.extend(more.as_object().unwrap().clone());
+        schema
+    };
+    for (schema, expected) in [
+        (json!({}), closed(json!({"properties": {}}))),
+        (json!({"type": "object"}), closed(json!({"properties": {}}))),
+        (
+            json!({"properties": {"a": {}}, "required": ["a"], "additionalProperties": false}),
+            closed(json!({"properties": {"a": {}}, "required": ["a"]})),
+        ),
+    ] {
+        let (sent, losses) = written(&schema, write_closed_parameters);
+        assert_eq!(sent, expected);
+        assert!(losses.is_empty(), "{losses:?}");
     }
 }
 
@@ -141,6 +203,17 @@ fn references_stand_alone_for_gemini() {
             json!({"allOf": [{"type": "string", "title": "inner"}], "title": "outer"}),
             json!({"type": "string", "title": "outer"}),
             0,
+        ),
+        // What cannot stand side by side stays where it is, and is named.
+        (
+            json!({"required": ["a"], "allOf": [{"required": ["b"]}]}),
+            json!({"required": ["a"], "allOf": [{"required": ["b"]}]}),
+            1,
+        ),
+        (
+            json!({"properties": {"b": {}}, "allOf": [{"$ref": "#/$defs/A"}]}),
+            json!({"properties": {"b": {}}, "allOf": [{"$ref": "#/$defs/A"}]}),
+            1,
         ),
         (
             json!({"anyOf": [{"const": 1}, {"const": true}, {"const": "a", "enum": ["a"]}, true]}),

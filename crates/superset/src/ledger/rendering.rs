@@ -21,7 +21,7 @@ impl Ledger {
     ///
     /// It is ASCII, at most 1 KiB, and names fields of all elements of arrays alike.
     pub fn header(&self, pair: ProtocolPair) -> String {
-        let mut header = [pair.caller.name(), "->", pair.channel.name()].concat();
+        let mut header = pair.to_string();
         let mut left_out = self.unnamed;
         for (name, outcomes) in LISTS {
             let fields = self.fields(outcomes, |entry| path_without_indexes(&entry.path));

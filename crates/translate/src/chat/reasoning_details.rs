@@ -10,8 +10,10 @@ use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits};
 #[derive(Debug)]
 pub(super) struct ThoughtDetail<'a> {
     pub text: Option<EscapedText<'a>>,
-    /// The element as JSON text, if it has more than text: a proof, or thoughts that only the provider can read.
+    /// The element without its text, as JSON text, if it has more than that.
     pub proof: Option<EscapedText<'static>>,
+    /// Whether the element has a signature. Other pieces of the same thoughts have none.
+    pub is_signed: bool,
     /// Whether they are thoughts that only the provider can read.
     pub is_unreadable: bool,
     /// Which thoughts pieces belong to.
@@ -24,6 +26,7 @@ impl<'a> ThoughtDetail<'a> {
         Self {
             text: Some(text),
             proof: None,
+            is_signed: false,
             is_unreadable: false,
             index: None,
         }
@@ -35,15 +38,31 @@ pub(super) fn read_details(list: DocumentNode<'_>) -> impl Iterator<Item = Thoug
     let text = |node| EscapedText::from_node(node).filter(|text| !text.is_empty());
     list.elements().map(move |detail| {
         let [whole, summary, index] = detail.get_each(["text", "summary", "index"]);
-        let proofs = detail.get_each(["signature", "data", "id"]);
-        let [signature, data, id] = proofs.map(|proof| proof.and_then(text).is_some());
+        let marks = detail.get_each(["signature", "data", "id", "format"]);
+        let [signature, data, id, format] = marks.map(|mark| mark.and_then(text).is_some());
+        let has_proof = signature || data || id || format || is_summary(detail);
         ThoughtDetail {
             text: whole.and_then(text).or_else(|| summary.and_then(text)),
-            proof: (signature || data || id).then(|| EscapedText::plain(json_text(detail))),
+            proof: has_proof.then(|| without_text(detail)),
+            is_signed: signature,
             is_unreadable: data,
             index: index.and_then(DocumentNode::as_u64),
         }
     })
+}
+
+/// An element without its text, which stands apart from it.
+fn without_text(element: DocumentNode<'_>) -> EscapedText<'static> {
+    let mut json = JsonWriter::default();
+    json.begin_object();
+    let mut members = element.members();
+    while let Some((name, value)) = members.next_raw() {
+        if !matches!(name.written(), "text" | "summary") {
+            json.key(name.written()).raw(json_text(value));
+        }
+    }
+    json.end_object();
+    EscapedText::plain(&String::from_utf8_lossy(json.as_bytes()))
 }
 
 /// Writes an element as its provider gave it, with the whole text of thoughts that came in pieces.
@@ -69,7 +88,7 @@ pub(super) fn write_detail(
     } else {
         json.key("type").literal("reasoning.text");
     }
-    if let Some(thoughts) = thoughts {
+    if let Some(thoughts) = thoughts.filter(|thoughts| !thoughts.is_empty()) {
         json.key(member).text(thoughts);
     }
     json.end_object();

@@ -123,6 +123,11 @@ fn read_message<'a>(
         parts.extend(match (detail.text, detail.proof) {
             (Some(text), signature) => Some(OutputPart::Thinking { text, signature }),
             (None, Some(proof)) if detail.is_unreadable => Some(OutputPart::SealedThinking(proof)),
+            // Claude signs thoughts that it does not show.
+            (None, Some(proof)) if detail.is_signed => Some(OutputPart::Thinking {
+                text: EscapedText::default(),
+                signature: Some(proof),
+            }),
             (None, _) => None,
         });
     }

@@ -20,8 +20,10 @@ pub(crate) struct ChatStreamReader {
     open: Option<(ContentKind, u32)>,
     /// Which of the thoughts in a list came last.
     thoughts_index: Option<u64>,
-    /// The part whose proof came.
+    /// The part whose signature came.
     proven: Option<u32>,
+    /// What the open thoughts have besides text, without a signature.
+    unsigned: Option<EscapedText<'static>>,
     calls: StreamedCalls,
 }
 
@@ -247,25 +249,23 @@ impl ChatStreamReader {
         self.calls.add(head, delta, &mut self.parts, pieces)
     }
 
-    /// Adds thoughts, or a piece of them. Those of another index are another part.
+    /// Adds thoughts, or a piece of them. Those of another index are another part; a piece without one belongs to the last.
     fn add_thoughts<'e>(&mut self, detail: ThoughtDetail<'e>, pieces: &mut Vec<StreamPiece<'e>>) {
-        let ThoughtDetail {
-            text,
-            proof,
-            is_unreadable,
-            index,
-        } = detail;
-        if index != self.thoughts_index && matches!(self.open, Some((ContentKind::Thinking, _))) {
+        let is_other = detail.index.is_some() && detail.index != self.thoughts_index;
+        if is_other && matches!(self.open, Some((ContentKind::Thinking, _))) {
             self.end_open(pieces);
         }
-        self.thoughts_index = index;
-        if let Some(text) = text {
+        self.thoughts_index = detail.index.or(self.thoughts_index);
+        // Thoughts that are not shown, or a signature that comes after other content.
+        let hidden = detail.is_signed.then(EscapedText::default);
+        let is_open = matches!(self.open, Some((ContentKind::Thinking, _)));
+        if let Some(text) = detail.text.or(hidden.filter(|_| !is_open)) {
             self.add(ContentKind::Thinking, text, pieces);
         }
-        let Some(proof) = proof else {
+        let Some(proof) = detail.proof else {
             return;
         };
-        if is_unreadable {
+        if detail.is_unreadable {
             self.end_open(pieces);
             let part = self.parts.next();
             pieces.push(StreamPiece::SealedThinking { part, data: proof });
@@ -273,10 +273,18 @@ impl ChatStreamReader {
         } else if let Some((ContentKind::Thinking, part)) = self.open
             && self.proven != Some(part)
         {
-            // The first piece with a proof has it.
-            self.proven = Some(part);
-            let signature = proof;
-            pieces.push(StreamPiece::Signature { part, signature });
+            match detail.is_signed {
+                true => {
+                    self.proven = Some(part);
+                    self.unsigned = None;
+                    let signature = proof;
+                    pieces.push(StreamPiece::Signature { part, signature });
+                }
+                // It counts if no signature comes.
+                false => {
+                    self.unsigned.get_or_insert(proof);
+                }
+            }
         }
     }
 
@@ -305,6 +313,8 @@ impl ChatStreamReader {
 
     fn end_open(&mut self, pieces: &mut Vec<StreamPiece<'_>>) {
         if let Some((_, part)) = self.open.take() {
+            let unsigned = self.unsigned.take();
+            pieces.extend(unsigned.map(|signature| StreamPiece::Signature { part, signature }));
             pieces.push(StreamPiece::PartEnd { part });
         }
     }

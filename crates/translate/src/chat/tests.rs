@@ -3,6 +3,7 @@
 mod from_messages;
 mod message_streams;
 mod round_trips;
+mod thought_details;
 
 use crate::context::ResponseContext;
 use crate::ledger::Ledger;

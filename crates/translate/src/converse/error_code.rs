@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use headgate_protocol::ChannelProtocol;
 use headgate_protocol::conversation::ProviderFormat;
+use headgate_protocol::json::skim;
 use http::{HeaderMap, HeaderName};
 
 /// The code of an error of Amazon's services, before a colon if more follows.
@@ -23,7 +24,8 @@ pub fn with_error_code(
     }
     let code = headers.get(ERROR_TYPE).and_then(|code| code.to_str().ok());
     let code = code.and_then(|code| code.split(':').next());
-    let Some(code) = code.filter(|code| is_plain(code)) else {
+    let has_code = skim::find(&body, &["__type"]).is_some();
+    let Some(code) = code.filter(|code| is_plain(code) && !has_code) else {
         return body;
     };
     let members = match body.trim_ascii_start() {
@@ -58,6 +60,7 @@ mod tests {
                 r#"{"message":"a"}"#,
                 r#"{"__type":"ThrottlingException","message":"a"}"#,
             ),
+            (converse, "X", r#"{"__type":"Y"}"#, r#"{"__type":"Y"}"#),
             (converse, "X", " { }", r#"{"__type":"X"}"#),
             (converse, "X", "", r#"{"__type":"X"}"#),
             (converse, "X", "<html>", "<html>"),

@@ -8,20 +8,18 @@ mod model_fields;
 mod settings;
 mod tools;
 
+use crate::answer_instruction::{format_node, instruction_beside_schemas};
 use crate::context::ChannelSettings;
 use crate::dialect::ModelFamily;
 use crate::instructions::moved_instructions;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::{AnswerFormat, PartKind, Request};
+use crate::superset::{PartKind, Request};
 use content::write_cache_point;
 use conversation::write_conversation;
 use model_fields::write_model_fields;
 use settings::write_settings;
-use tools::write_tools;
-
-/// What asks for JSON without a schema, which the protocol has no member for.
-const JSON_INSTRUCTION: &str = "Answer with one JSON object and nothing else.";
+use tools::ToolWriter;
 
 /// The provider's body for a request. What it cannot say is added to `ledger`.
 pub(crate) fn write_request(
@@ -37,9 +35,16 @@ pub(crate) fn write_request(
     let fields = write_model_fields(request, dialect, family, &mut json, ledger);
     let thinks = fields.thinks;
     write_settings(request, dialect, (family, thinks), &mut json, ledger);
-    write_system(request, family, &mut json, ledger);
+    let structured_outputs = family.has_structured_outputs(dialect);
+    write_system(request, (family, structured_outputs), &mut json, ledger);
     write_conversation(request, family, &mut json, ledger);
-    write_tools(request, (family, fields.has_choice), &mut json, ledger);
+    let mut tools = ToolWriter {
+        family,
+        structured_outputs,
+        json: &mut json,
+        ledger,
+    };
+    tools.write(request, fields.has_choice);
     json.end_object();
     json.into_bytes()
 }
@@ -47,7 +52,7 @@ pub(crate) fn write_request(
 /// Instructions stand before the conversation here. Later ones are moved there, which the route must allow.
 fn write_system(
     request: &Request<'_>,
-    family: ModelFamily,
+    (family, structured_outputs): (ModelFamily, bool),
     json: &mut JsonWriter,
     ledger: &mut Ledger,
 ) {
@@ -67,13 +72,11 @@ fn write_system(
         json.begin_object().key("text").text(text).end_object();
         write_cache_point(part.cache.as_ref(), family, json, ledger);
     }
-    if matches!(request.output_format, Some(AnswerFormat::JsonObject)) {
+    if let Some(instruction) = instruction_beside_schemas(request, structured_outputs) {
         begin_system(&mut is_open, json);
-        json.begin_object().key("text").literal(JSON_INSTRUCTION);
+        json.begin_object().key("text").plain(&instruction);
         json.end_object();
-        let format = request.body.get("response_format");
-        let at = format.or_else(|| request.body.pointer("/text/format"));
-        let at = at.unwrap_or(request.body);
+        let at = format_node(request.body);
         ledger.add(at, FieldOutcome::Approximated, "is sent as an instruction");
     }
     if is_open {

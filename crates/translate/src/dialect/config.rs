@@ -87,7 +87,7 @@ pub struct ChatDialectConfig {
 pub struct ChatReasoningConfig {
     /// Members of a request that asks for thoughts. Default: none.
     pub on: Option<Map<String, Value>>,
-    /// Members of a request that wants no thoughts. Default: none, and such a asked is left out.
+    /// Members of a request that wants no thoughts. Default: none, and such a request is sent without them.
     pub off: Option<Map<String, Value>>,
     /// Where the effort stands: a JSON pointer of one or two steps, or an empty text if the provider has none. Default:
     /// /reasoning_effort.
@@ -135,7 +135,7 @@ pub struct ChatToolsConfig {
 pub struct MessagesDialectConfig {
     /// How thoughts are asked for. Default: adaptive.
     pub thinking: Option<ThinkingFormConfig>,
-    /// Whether thoughts can be switched off. Otherwise such a asked is left out. Default: true.
+    /// Whether thoughts can be switched off. Otherwise a request for none is sent without that. Default: true.
     pub thinking_off: Option<bool>,
     /// Whether requests may have `output_config.effort`. Default: true with `thinking: adaptive`.
     pub effort: Option<bool>,

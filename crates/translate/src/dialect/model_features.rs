@@ -163,6 +163,13 @@ pub enum CallIdForm {
     NineAlphanumerics,
 }
 
+impl ModelFamily {
+    /// Whether models of the family are held to schemas, of which `dialect` is what those of Claude take.
+    pub fn has_structured_outputs(self, dialect: &MessagesDialect) -> bool {
+        self != Self::Claude || dialect.structured_outputs
+    }
+}
+
 impl Default for ChatDialect {
     fn default() -> Self {
         Self {

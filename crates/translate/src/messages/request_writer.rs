@@ -6,13 +6,13 @@ mod settings;
 mod thinking;
 mod tools;
 
-use crate::answer_instruction::{answer_instruction, format_node};
+use crate::answer_instruction::{format_node, instruction_beside_schemas};
 use crate::context::ChannelSettings;
 use crate::dialect::MessagesDialect;
 use crate::instructions::moved_instructions;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::{AnswerFormat, Part, PartKind, Request};
+use crate::superset::{Part, PartKind, Request};
 use content::{can_write, write_block};
 use conversation::write_conversation;
 use settings::write_settings;
@@ -48,9 +48,7 @@ fn write_system(
     ledger: &mut Ledger,
 ) {
     let mut parts = moved_instructions(request, ledger).peekable();
-    let format = request.output_format.as_ref();
-    let asked = format.filter(|format| !is_enforced(format, dialect));
-    let asked = asked.and_then(answer_instruction);
+    let asked = instruction_beside_schemas(request, dialect.structured_outputs);
     if parts.peek().is_none() && asked.is_none() {
         return;
     }
@@ -66,14 +64,6 @@ fn write_system(
         ledger.add(at, FieldOutcome::Approximated, reason);
     }
     json.end_array();
-}
-
-/// Whether the model is held to a form of the answer. The protocol has none for JSON without a schema.
-fn is_enforced(format: &AnswerFormat<'_>, dialect: &MessagesDialect) -> bool {
-    match format {
-        AnswerFormat::JsonSchema { .. } => dialect.structured_outputs,
-        AnswerFormat::JsonObject | AnswerFormat::Text => false,
-    }
 }
 
 fn write_instruction(part: &Part<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {

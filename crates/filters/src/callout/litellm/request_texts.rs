@@ -33,8 +33,15 @@ const NO_TEXT: [&str; 25] = [
     "type",
     "url",
 ];
-/// Members with the arguments of a tool.
-const ARGUMENTS: [&str; 3] = ["action", "arguments", "input"];
+/// Members with the arguments or the results of a tool, or values of a prompt, whose names the caller chooses.
+const ARGUMENTS: [&str; 6] = [
+    "action",
+    "args",
+    "arguments",
+    "input",
+    "response",
+    "variables",
+];
 
 /// The texts at and below these JSON pointers, in the order of the pointers, and below each as they are written.
 pub fn placed_texts(document: &JsonDocument, pointers: &[String]) -> Vec<PlacedText> {

@@ -8,7 +8,7 @@ use crate::json_writer::JsonWriter;
 use crate::last_author::check_last_author;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Arguments, ContentRole, Part, PartKind, Request, Turn};
-use crate::thinking::{ThinkingReplay, replay};
+use crate::thinking::is_replayed;
 use crate::tool_calls::ToolCallIndex;
 use crate::tool_names::{sent_id, sent_name};
 use crate::tool_results::ERROR_LINE;
@@ -193,10 +193,7 @@ impl ConverseTurnWriter<'_, '_> {
 
     fn is_replayed(&mut self, part: &Part<'_>) -> bool {
         let caller = self.request.protocol;
-        match replay(part, caller, ProviderFormat::Converse, self.ledger) {
-            ThinkingReplay::Same => true,
-            ThinkingReplay::ReasoningContent | ThinkingReplay::LeftOut => false,
-        }
+        is_replayed(part, caller, ProviderFormat::Converse, self.ledger)
     }
 
     /// Writes a call. Its arguments are the object as it is written.

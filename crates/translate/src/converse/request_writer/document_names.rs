@@ -1,6 +1,6 @@
 //! Names of documents in the letters that the protocol takes, each once in a request.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Letters of a name.
 const NAME_LEN_MAX: usize = 200;
@@ -15,6 +15,8 @@ pub(super) struct DocumentNames {
     used: HashSet<String>,
     /// How many documents have a name.
     count: usize,
+    /// The number after the last one of each name that came again.
+    next: HashMap<String, usize>,
 }
 
 impl DocumentNames {
@@ -28,9 +30,16 @@ impl DocumentNames {
         }
         let start: String = name.chars().take(NAME_LEN_MAX - NUMBER_LEN).collect();
         // Names of callers can have such numbers, too; one of the next numbers is free.
-        let mut numbered = (self.count..).map(|number| format!("{start} ({number})"));
-        let free = numbered.find(|name| self.used.insert(name.clone()));
-        free.expect("there are more numbers than documents")
+        let next = self.next.entry(start.clone()).or_default();
+        let mut number = self.count.max(*next);
+        loop {
+            let numbered = format!("{start} ({number})");
+            number += 1;
+            if self.used.insert(numbered.clone()) {
+                *next = number;
+                return numbered;
+            }
+        }
     }
 }
 

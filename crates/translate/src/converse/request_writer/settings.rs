@@ -90,8 +90,11 @@ fn write_output(
         // Their effort is a field of the model, or they have none.
         ModelFamily::Nova | ModelFamily::GptOss | ModelFamily::Other => None,
     };
-    let is_schema = matches!(request.output_format, Some(AnswerFormat::JsonSchema { .. }));
-    if effort.is_none() && !is_schema {
+    let format = request.output_format.as_ref();
+    let format = format.filter(|format| {
+        matches!(format, AnswerFormat::JsonSchema { .. }) && family.has_structured_outputs(dialect)
+    });
+    if effort.is_none() && format.is_none() {
         return;
     }
     json.key("outputConfig").begin_object();
@@ -103,7 +106,7 @@ fn write_output(
         description,
         schema,
         ..
-    }) = &request.output_format
+    }) = format
     {
         write_schema((name, description, *schema), json, ledger);
     }

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 
 /// The least budget of thoughts that providers take, in tokens.
 const BUDGET_MIN: u64 = 1024;
+
 /// Writes whether the model should think, within a limit of output tokens; whether it should.
 pub(crate) fn write_thinking(
     request: &Request<'_>,

@@ -4,11 +4,11 @@ use super::content::write_cache_mark;
 use crate::dialect::MessagesDialect;
 use crate::escaped_text::EscapedText;
 use crate::free_text_tools::{SCHEMA, note_function};
-use crate::json_schema::{write_closed, write_parameters};
+use crate::json_schema::{write_closed_parameters, write_parameters};
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Request, Tool, ToolCallChoice, ToolSignature};
-use crate::tool_declarations::{note_provider_tools, write_free_text_description};
+use crate::tool_declarations::{NOT_STRICT, note_provider_tools, write_free_text_description};
 use crate::tool_names::sent_name;
 use headgate_protocol::conversation::ProviderFormat;
 
@@ -62,13 +62,11 @@ fn write_tool(
             json.key("input_schema");
             match parameters.filter(|_| *strict == Some(true)) {
                 Some(schema) if dialect.structured_outputs => {
-                    write_closed(schema, json, ledger);
+                    write_closed_parameters(schema, json, ledger);
                     json.key("strict").bool(true);
                 }
                 Some(_) => {
-                    let reason =
-                        "is sent without `strict`, which the channel's model does not take";
-                    ledger.add(tool.at, FieldOutcome::Approximated, reason);
+                    ledger.add(tool.at, FieldOutcome::Approximated, NOT_STRICT);
                     write_parameters(*parameters, json);
                 }
                 None => write_parameters(*parameters, json),

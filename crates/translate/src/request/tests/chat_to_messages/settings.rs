@@ -14,7 +14,7 @@ fn settings_have_their_counterparts() {
         "allowed_tools": {"mode": mode, "tools": [{"type": "function", "function": {"name": "g"}}]}}})
     };
     let only_g = json!([{"name": "g", "input_schema": {"type": "object", "properties": {}}}]);
-    let schema = json!({"type": "object"});
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
     let adaptive = json!({"type": "adaptive"});
     let cases = [
         (
@@ -51,7 +51,7 @@ fn settings_have_their_counterparts() {
         ),
         (
             json!({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}}),
-            json!({"output_config": {"format": {"type": "json_schema", "schema": {"type": "object", "additionalProperties": false}}}}),
+            json!({"output_config": {"format": {"type": "json_schema", "schema": {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false}}}}),
         ),
         (
             json!({"response_format": {"type": "json_object"}}),
