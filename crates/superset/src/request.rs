@@ -110,6 +110,16 @@ pub struct Tool<'a> {
     pub cache: Option<CacheMark<'a>>,
 }
 
+impl<'a> Tool<'a> {
+    /// The name by which the model calls it; `None` for a tool that the provider runs.
+    pub fn name(&self) -> Option<&EscapedText<'a>> {
+        match &self.definition {
+            ToolSignature::Function { name, .. } | ToolSignature::Custom { name, .. } => Some(name),
+            ToolSignature::Provider(_) => None,
+        }
+    }
+}
+
 /// What a tool takes.
 #[derive(Clone, Debug)]
 pub enum ToolSignature<'a> {

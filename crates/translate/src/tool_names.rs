@@ -4,7 +4,7 @@ use crate::context::RenamedTool;
 use crate::dialect::CallIdForm;
 use crate::escaped_text::EscapedText;
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::{Request, ToolSignature};
+use crate::superset::Request;
 use headgate_protocol::conversation::ProviderFormat;
 use headgate_protocol::json::DocumentNode;
 
@@ -98,11 +98,7 @@ fn is_phone_number(name: &str) -> bool {
 /// Tools whose names a protocol does not take.
 pub(crate) fn renamed_tools(request: &Request<'_>, channel: ProviderFormat) -> Vec<RenamedTool> {
     let renamed = request.tools.iter().filter_map(|tool| {
-        let (ToolSignature::Function { name, .. } | ToolSignature::Custom { name, .. }) =
-            &tool.definition
-        else {
-            return None;
-        };
+        let name = tool.name()?;
         if fits(name.as_written(), name_rule(channel)) {
             return None;
         }

@@ -98,11 +98,8 @@ fn write_parallel(
 
 /// Whether a tool may be called. Where the choice cannot be several tools out of all, others are not sent.
 fn is_sent(request: &Request<'_>, tool: &Tool<'_>, support: &ChatToolSupport) -> bool {
-    let name = match &tool.definition {
-        ToolSignature::Function { name, .. } | ToolSignature::Custom { name, .. } => name,
-        ToolSignature::Provider(_) => return false,
-    };
-    support.allowed_tools || request.allows_tool(name)
+    tool.name()
+        .is_some_and(|name| support.allowed_tools || request.allows_tool(name))
 }
 
 /// Whether a choice is what the provider does without one: some refuse any choice while the model thinks.
@@ -232,11 +229,9 @@ impl ChoiceWriter<'_> {
         let tools = self.request.tools.iter();
         let mut sent = tools.filter(|tool| is_sent(self.request, tool, self.support));
         let only = sent.next().filter(|_| sent.next().is_none());
-        match only.map(|tool| &tool.definition) {
-            Some(ToolSignature::Function { name, .. } | ToolSignature::Custom { name, .. }) => {
-                self.write_name(name, json);
-            }
-            Some(ToolSignature::Provider(_)) | None => {
+        match only.and_then(Tool::name) {
+            Some(name) => self.write_name(name, json),
+            None => {
                 let reason = "demands a call of any tool, which the channel's provider does not take; name one, or send `auto`";
                 self.note(FieldOutcome::Refused, reason, ledger);
                 json.literal("auto");

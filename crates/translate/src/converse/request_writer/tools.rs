@@ -122,11 +122,7 @@ fn has_calls(request: &Request<'_>) -> bool {
 
 /// Whether a tool may be called. The protocol has no choice of several tools out of all, so that others are not sent.
 fn is_sent(tool: &Tool<'_>, request: &Request<'_>) -> bool {
-    let name = match &tool.definition {
-        ToolSignature::Function { name, .. } | ToolSignature::Custom { name, .. } => name,
-        ToolSignature::Provider(_) => return false,
-    };
-    request.allows_tool(name)
+    tool.name().is_some_and(|name| request.allows_tool(name))
 }
 
 fn write_name(name: &EscapedText<'_>, json: &mut JsonWriter) {
