@@ -16,9 +16,8 @@ const LAYERS: &[&[&str]] = &[
         "http_body",
         "schema",
         "superset",
-        "simulator",
     ],
-    &["task", "translate"],
+    &["task", "translate", "simulator"],
     &["core"],
     &[
         "state", "filters", "video", "paid", "media", "batch", "plugins", "tracing",

@@ -5,6 +5,7 @@
 
 mod decoder;
 mod frame;
+mod frame_encoder;
 mod framed_events;
 mod headers;
 mod invalid_frame;
@@ -15,6 +16,7 @@ mod test_frames;
 
 pub use decoder::FrameDecoder;
 pub use frame::Frame;
+pub use frame_encoder::encode_frame;
 pub use framed_events::FramedEvents;
 pub use headers::{FrameHeader, FrameHeaderValue};
 pub use invalid_frame::InvalidFrame;

@@ -5,7 +5,9 @@ use super::directive::Directives;
 use super::event::sse;
 use super::json::{JsonText, object};
 use bytes::Bytes;
+use headgate_event_stream::encode_frame;
 use http::StatusCode;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 
 /// An error response of the simulated provider.
@@ -39,6 +41,28 @@ impl ApiError {
     /// A `404` for something that does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, message)
+    }
+
+    /// The error for a request without a credential.
+    pub fn without_credential(dialect: ApiDialect) -> Self {
+        match dialect {
+            ApiDialect::Gemini => Self::new(
+                StatusCode::FORBIDDEN,
+                "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other form of API consumer identity to call this API.",
+            ),
+            ApiDialect::Converse => {
+                Self::new(StatusCode::FORBIDDEN, "Missing Authentication Token")
+                    .code("MissingAuthenticationTokenException")
+            }
+            ApiDialect::Chat
+            | ApiDialect::Messages
+            | ApiDialect::Responses
+            | ApiDialect::Images
+            | ApiDialect::FamilyA
+            | ApiDialect::FamilyB => {
+                Self::new(StatusCode::UNAUTHORIZED, "You didn't provide an API key.")
+            }
+        }
     }
 
     /// The error that `directives` ask for; `status` applies if they have none. With `echo_credential` the message
@@ -90,13 +114,25 @@ impl ApiError {
             ApiDialect::FamilyB => object! {
                 "code": self.family_b_code(), "message": self.message, "request_id": request_id,
             },
+            ApiDialect::Gemini => object! {"error": self.google_error()},
+            ApiDialect::Converse => object! {"message": self.message},
         }
     }
 
     /// The error as an event in a stream of `dialect`.
     pub fn event(&self, dialect: ApiDialect, request_id: &str, sequence: u64) -> Bytes {
         match dialect {
-            ApiDialect::Chat => sse(None, &self.body(dialect, request_id)),
+            ApiDialect::Chat | ApiDialect::Gemini => sse(None, &self.body(dialect, request_id)),
+            ApiDialect::Converse => {
+                let mut name = self.exception().to_owned();
+                name[..1].make_ascii_lowercase();
+                let headers = [
+                    (":exception-type", name.as_str()),
+                    (":content-type", "application/json"),
+                    (":message-type", "exception"),
+                ];
+                encode_frame(&headers, self.body(dialect, request_id).as_bytes())
+            }
             ApiDialect::Responses => sse(
                 Some("error"),
                 &object! {
@@ -115,6 +151,48 @@ impl ApiError {
                 sse(Some("error"), &self.body(dialect, request_id))
             }
         }
+    }
+
+    /// The type of a Bedrock error.
+    pub fn exception(&self) -> &str {
+        let usual = match self.status.as_u16() {
+            403 => "AccessDeniedException",
+            404 => "ResourceNotFoundException",
+            408 => "ModelTimeoutException",
+            424 => "ModelErrorException",
+            429 => "ThrottlingException",
+            503 => "ServiceUnavailableException",
+            200 | 500.. => "InternalServerException",
+            _ => "ValidationException",
+        };
+        let code = self
+            .code
+            .as_deref()
+            .filter(|code| code.ends_with("Exception"));
+        code.unwrap_or(usual)
+    }
+
+    fn google_error(&self) -> Value {
+        let status = self.status.as_u16();
+        let usual = match status {
+            401 => "UNAUTHENTICATED",
+            403 => "PERMISSION_DENIED",
+            404 => "NOT_FOUND",
+            429 => "RESOURCE_EXHAUSTED",
+            503 => "UNAVAILABLE",
+            504 => "DEADLINE_EXCEEDED",
+            200 | 500.. => "INTERNAL",
+            _ => "INVALID_ARGUMENT",
+        };
+        // A code of another API would be unknown to this API's clients.
+        let is_word = |code: &&str| code.bytes().all(|it| it.is_ascii_uppercase() || it == b'_');
+        let word = self.code.as_deref().filter(is_word).unwrap_or(usual);
+        let mut error = json!({"code": status, "message": self.message, "status": word});
+        if let Some(seconds) = self.retry_after {
+            let kind = "type.googleapis.com/google.rpc.RetryInfo";
+            error["details"] = json!([{"@type": kind, "retryDelay": format!("{seconds}s")}]);
+        }
+        error
     }
 
     fn openai_error(&self) -> JsonText {

@@ -3,6 +3,7 @@
 use super::api_error::ApiError;
 use super::batch_operation::{BatchApi, BatchOperation};
 use super::media;
+use super::model_call::ModelCall;
 use super::vendors;
 use super::vendors::descriptor::VendorOperation;
 use super::video_operation::{SimulatedFamily, VideoOperation};
@@ -21,6 +22,7 @@ pub enum Endpoint<'p> {
     Sound(SoundTask),
     Messages,
     CountTokens,
+    ModelCall(ModelCall<'p>),
     CreateResponse,
     CountResponseTokens,
     CompactResponse,
@@ -100,6 +102,9 @@ impl<'p> Endpoint<'p> {
             let operation = vendors::operation(api, method.as_str(), own);
             let unknown = || ApiError::not_found(format!("Invalid URL ({method} {path})"));
             return Ok(Self::Vendor(api.name, operation.ok_or_else(unknown)?));
+        }
+        if let Some(call) = ModelCall::find(path).filter(|_| method == Method::POST) {
+            return Ok(Self::ModelCall(call));
         }
         let segments: Vec<&str> = path.split('/').skip(1).collect();
         if let Some((family, operation)) = VideoOperation::find(method.as_str(), &segments) {
@@ -198,6 +203,7 @@ impl<'p> Endpoint<'p> {
             Self::VaryImage => "images.vary",
             Self::Messages => "messages",
             Self::CountTokens => "count_tokens",
+            Self::ModelCall(call) => call.name(),
             Self::CreateResponse => "responses.create",
             Self::CountResponseTokens => "responses.input_tokens",
             Self::CompactResponse => "responses.compact",

@@ -2,8 +2,11 @@
 
 use super::api_error::ApiError;
 use super::dialect::ApiDialect;
+use super::vendors::GOOGLE_KEY;
 use headgate_protocol::form;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use http::request::Parts;
+use std::borrow::Cow;
 
 /// The headers of every response in the OpenAI protocols.
 const OPENAI: [(&str, &str); 11] = [
@@ -45,6 +48,14 @@ const FAMILY_B: [(&str, &str); 3] = [
     ("req-arrive-time", "1780732857000"),
 ];
 
+/// The headers of every response of Gemini.
+const GEMINI: [(&str, &str); 4] = [
+    ("server", "scaffolding on HTTPServer2"),
+    ("x-xss-protection", "0"),
+    ("x-frame-options", "SAMEORIGIN"),
+    ("x-content-type-options", "nosniff"),
+];
+
 /// Adds the headers of a response in `dialect` whose head took `millis`.
 pub fn add_provider_headers(
     headers: &mut HeaderMap,
@@ -57,6 +68,8 @@ pub fn add_provider_headers(
         ApiDialect::Messages => &MESSAGES,
         ApiDialect::FamilyA => &FAMILY_A,
         ApiDialect::FamilyB => &FAMILY_B,
+        ApiDialect::Gemini => &GEMINI,
+        ApiDialect::Converse => &[],
     };
     headers.reserve(fixed.len() + 4);
     for (name, value) in fixed {
@@ -68,11 +81,25 @@ pub fn add_provider_headers(
     let took = match dialect {
         ApiDialect::FamilyA => "x-envoy-upstream-service-time",
         ApiDialect::FamilyB => "req-cost-time",
-        _ => "openai-processing-ms",
+        ApiDialect::Gemini => "server-timing-ms",
+        ApiDialect::Converse => "x-amzn-bedrock-invocation-latency",
+        ApiDialect::Chat | ApiDialect::Messages | ApiDialect::Responses | ApiDialect::Images => {
+            "openai-processing-ms"
+        }
     };
     headers.insert(took, HeaderValue::from(millis));
-    if dialect == ApiDialect::Messages {
-        headers.insert("request-id", request_id_value(request_id));
+    let own_id = match dialect {
+        ApiDialect::Messages => Some("request-id"),
+        ApiDialect::Converse => Some("x-amzn-requestid"),
+        ApiDialect::Chat
+        | ApiDialect::Responses
+        | ApiDialect::Images
+        | ApiDialect::FamilyA
+        | ApiDialect::FamilyB
+        | ApiDialect::Gemini => None,
+    };
+    if let Some(name) = own_id {
+        headers.insert(name, request_id_value(request_id));
     }
     add_request_id(headers, request_id);
 }
@@ -86,9 +113,17 @@ fn request_id_value(request_id: &str) -> HeaderValue {
     HeaderValue::from_str(request_id).expect("request ids are ASCII words")
 }
 
-/// Adds the headers of an error response.
-pub fn add_refusal_headers(headers: &mut HeaderMap, refusal: &ApiError) {
-    if let Some(seconds) = refusal.retry_after {
+/// Adds the headers of an error response. Google has the time to wait in the body.
+pub fn add_refusal_headers(headers: &mut HeaderMap, dialect: ApiDialect, refusal: &ApiError) {
+    if dialect == ApiDialect::Converse
+        && let Ok(value) = HeaderValue::from_str(refusal.exception())
+    {
+        headers.insert("x-amzn-errortype", value);
+    }
+    if let Some(seconds) = refusal
+        .retry_after
+        .filter(|_| dialect != ApiDialect::Gemini)
+    {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
 }
@@ -99,13 +134,20 @@ pub fn form_boundary(headers: &HeaderMap) -> Option<&str> {
     form::boundary(content_type)
 }
 
-/// The credential of a request: its bearer token or `x-api-key`, if it is not empty.
-pub fn credential(headers: &HeaderMap) -> Option<&str> {
+/// The credential of a request, if it is not empty, where the API of `dialect` has it: mostly the bearer token or `x-api-key`.
+pub fn credential(head: &Parts, dialect: ApiDialect) -> Option<Cow<'_, str>> {
+    if dialect == ApiDialect::Gemini {
+        return GOOGLE_KEY.key(head);
+    }
+    let headers = &head.headers;
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = text("authorization").and_then(|value| {
         let (scheme, token) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
     });
     let found = bearer.filter(|token| !token.is_empty());
-    found.or_else(|| text("x-api-key").filter(|key| !key.trim().is_empty()))
+    let key = text("x-api-key").filter(|key| !key.trim().is_empty());
+    found
+        .or(key.filter(|_| dialect != ApiDialect::Converse))
+        .map(Cow::Borrowed)
 }

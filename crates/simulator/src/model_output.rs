@@ -6,7 +6,7 @@ use super::{schema_value, text};
 use serde_json::json;
 
 /// The size in bytes of tool arguments per event; they have too few spaces to be split by words.
-const ARGUMENT_BYTES: usize = 8;
+pub const ARGUMENT_BYTES: usize = 8;
 
 /// The model's output, independent of the protocol.
 pub struct ModelOutput {
@@ -45,7 +45,10 @@ impl ModelOutput {
                 };
                 (call, false)
             }
-            None => generated(ask, sizes, ordinary_tokens),
+            None => {
+                let (text, truncated) = generated_text(ask, sizes, ordinary_tokens);
+                (OutputContent::Text(text), truncated)
+            }
         };
         let output = text::tokens(streamed(&content).len());
         Self {
@@ -75,18 +78,16 @@ impl TokenCounts {
     }
 }
 
-fn generated(
+/// The text for `ask`, and whether its token limit truncated it.
+pub fn generated_text(
     ask: &ModelRequest,
     sizes: ResponseTextSizes,
     ordinary_tokens: u64,
-) -> (OutputContent, bool) {
+) -> (String, bool) {
     let mut text = match (ask.shape, sizes.text) {
         (OutputFormat::Prose, Some(bytes)) => {
             // A size in the directives takes precedence over the token limit.
-            return (
-                OutputContent::Text(text::reply_text(&ask.last_user_text, bytes)),
-                false,
-            );
+            return (text::reply_text(&ask.last_user_text, bytes), false);
         }
         (OutputFormat::Prose, None) => {
             text::reply_text(&ask.last_user_text, text::response_bytes(ordinary_tokens))
@@ -99,7 +100,7 @@ fn generated(
     let limit = ask.max_tokens.map_or(usize::MAX, text::response_bytes);
     let truncated = text.len() > limit;
     text.truncate(text.floor_char_boundary(limit));
-    (OutputContent::Text(text), truncated)
+    (text, truncated)
 }
 
 fn streamed(content: &OutputContent) -> &str {

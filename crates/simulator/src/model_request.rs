@@ -51,6 +51,23 @@ impl<'b> ModelRequest<'b> {
             ToolChoice::Auto => first.filter(|_| speaks_of_tools(&self.last_user_text)),
         }
     }
+
+    /// The tools that a model calls that may call several at once: those that the user names, or else one.
+    pub fn tools_to_call(&self) -> Vec<ToolDefinition<'b>> {
+        let may_choose = match self.tool_choice {
+            ToolChoice::Never | ToolChoice::ByName(_) => false,
+            ToolChoice::Any => true,
+            ToolChoice::Auto => !self.tool_result_came,
+        };
+        let is_word = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-');
+        let words = self.last_user_text.split(|letter| !is_word(letter));
+        let mut named = self.tools.clone();
+        named.retain(|tool| may_choose && words.clone().any(|word| word == tool.name));
+        if named.is_empty() {
+            named.extend(self.tool_to_call());
+        }
+        named
+    }
 }
 
 /// The required text member `key`.
@@ -192,6 +209,33 @@ mod tests {
         ] {
             let tool = ask(text, choice, came).tool_to_call();
             assert_eq!(tool.map(|tool| tool.name), called, "{text} {choice:?}");
+        }
+    }
+
+    #[test]
+    fn several_tools_are_called_if_the_user_names_them() {
+        for (text, choice, came, called) in [
+            (
+                "second, then first",
+                ToolChoice::Auto,
+                false,
+                &["first", "second"][..],
+            ),
+            ("use the tool", ToolChoice::Auto, false, &["first"]),
+            ("call second", ToolChoice::Any, true, &["second"]),
+            ("call second", ToolChoice::Auto, true, &[]),
+            (
+                "call second",
+                ToolChoice::ByName("first"),
+                false,
+                &["first"],
+            ),
+            ("first and second", ToolChoice::Never, false, &[]),
+            ("firstly", ToolChoice::Auto, false, &[]),
+        ] {
+            let tools = ask(text, choice, came).tools_to_call();
+            let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
+            assert_eq!(names, called, "{text} {choice:?}");
         }
     }
 

@@ -5,24 +5,23 @@ use super::dialect::ApiDialect;
 use super::directive::{Directives, StreamInterruptionKind};
 use super::endpoint::Endpoint;
 use super::endpoint_result::{EventStreamSource, SuccessfulResponse};
-use super::headers::{
-    add_provider_headers, add_refusal_headers, add_request_id, credential, form_boundary,
-};
+use super::headers::{add_provider_headers, add_refusal_headers, add_request_id, credential};
 use super::interrupted_response::{StreamStartBehavior, cut_off, run_stream, stalled};
+use super::model_call::ModelCallApi;
 use super::provider_state::ProviderState;
 use super::request_context::RequestContext;
 use super::request_log::OpenExchangeGuard;
 use super::request_record::ResponseEnd;
+use super::requested_model::requested_model;
 use super::stream::{EventSender, StreamPlan};
 use super::vendors::descriptor::VendorApi;
 use super::{
-    batches, chat, completions, directive_resolver, embeddings, images, media, messages, models,
-    moderations, rerank, resource_store, responses, speech, transcription, vendor_tasks, vendors,
-    video,
+    batches, chat, completions, converse, directive_resolver, embeddings, gemini, images, media,
+    messages, models, moderations, rerank, resource_store, responses, speech, transcription,
+    vendor_tasks, vendors, video,
 };
 use crate::http_response::{SimulatedBody, SimulatedResponse};
 use bytes::Bytes;
-use headgate_protocol::ids::form_values;
 use http::request::Parts;
 use http::{Request, StatusCode};
 use serde_json::Value;
@@ -48,7 +47,7 @@ pub async fn respond(provider: &ProviderState, request: Request<Bytes>) -> Simul
         vendor: vendors::find(path),
         dialect,
         request_id: match dialect {
-            ApiDialect::FamilyB => provider.ids.uuid(),
+            ApiDialect::FamilyB | ApiDialect::Converse => provider.ids.uuid(),
             _ => provider.ids.next("req_sim_"),
         },
         started: Instant::now(),
@@ -83,7 +82,9 @@ impl ReceivedRequest<'_> {
         open_request: OpenExchangeGuard,
     ) -> SimulatedResponse {
         let body = serde_json::from_slice::<Value>(&raw);
-        if let Some(model) = self.model_named(body.as_ref().ok(), &raw) {
+        let parsed = body.as_ref().ok();
+        let named = requested_model(self.path, self.vendor, &self.head.headers, parsed, &raw);
+        if let Some(model) = named {
             open_request.names_model(&model);
         }
         // The request takes effect before any delay or cut: a real provider may have processed it as well.
@@ -123,18 +124,6 @@ impl ReceivedRequest<'_> {
         }
     }
 
-    fn model_named<'b>(&self, body: Option<&'b Value>, raw: &'b [u8]) -> Option<Cow<'b, str>> {
-        if let Some((api, path)) = self.vendor {
-            return vendor_tasks::model_named(api, path, body?).map(Cow::Owned);
-        }
-        if let Some(body) = body {
-            return body.get("model")?.as_str().map(Cow::Borrowed);
-        }
-        let boundary = form_boundary(&self.head.headers)?;
-        let model = form_values(raw, boundary, "model").next()?;
-        Some(String::from_utf8_lossy(model))
-    }
-
     async fn wait(&self, directives: &Directives) {
         if directives.stall {
             std::future::pending::<()>().await;
@@ -155,8 +144,7 @@ impl ReceivedRequest<'_> {
             _ => true,
         };
         if wants_credential && self.account().is_none() {
-            let message = "You didn't provide an API key.";
-            return Some(ApiError::new(StatusCode::UNAUTHORIZED, message));
+            return Some(ApiError::without_credential(self.dialect));
         }
         if wants_credential && let Some((api, _)) = self.vendor {
             let checked = vendor_tasks::check_header(api, &self.head.headers);
@@ -180,7 +168,7 @@ impl ReceivedRequest<'_> {
     fn account(&self) -> Option<Cow<'_, str>> {
         match self.vendor {
             Some((api, _)) => vendor_tasks::account(api, self.head).map(Cow::Owned),
-            None => credential(&self.head.headers).map(Cow::Borrowed),
+            None => credential(self.head, self.dialect),
         }
     }
 
@@ -188,7 +176,7 @@ impl ReceivedRequest<'_> {
     fn credential(&self) -> Option<Cow<'_, str>> {
         match self.vendor {
             Some((api, _)) => api.credential.key(self.head),
-            None => credential(&self.head.headers).map(Cow::Borrowed),
+            None => credential(self.head, self.dialect),
         }
     }
 
@@ -251,6 +239,10 @@ impl ReceivedRequest<'_> {
             Endpoint::CountTokens => self
                 .versioned()
                 .and_then(|()| messages::count_tokens(&body()?)),
+            Endpoint::ModelCall(named) => match named.api {
+                ModelCallApi::Gemini => gemini::generate(named, &body()?, &call),
+                ModelCallApi::Converse => converse::converse(named, &body()?, &call),
+            },
             Endpoint::CreateResponse => responses::create(&body()?, raw, &call, store),
             Endpoint::CountResponseTokens => responses::count_tokens(&body()?),
             Endpoint::CompactResponse => responses::compact(&body()?, &call),
@@ -323,7 +315,7 @@ impl ReceivedRequest<'_> {
                 SimulatedResponse::full(refusal.status, "application/json", body)
             }
         };
-        add_refusal_headers(&mut response.headers, refusal);
+        add_refusal_headers(&mut response.headers, self.dialect, refusal);
         if directives.echo_credential
             && let Some(credential) = self.credential()
             && let Ok(value) = credential.parse()
@@ -366,11 +358,7 @@ impl ReceivedRequest<'_> {
         directives: &Directives,
         open_request: OpenExchangeGuard,
     ) -> SimulatedResponse {
-        let overloaded = match self.dialect {
-            ApiDialect::Messages => StatusCode::from_u16(529).expect("529 is a status"),
-            _ => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        let error = self.directed_error(directives, overloaded);
+        let error = self.directed_error(directives, self.dialect.overload_status());
         let pace = Duration::from_millis(self.provider.options.event_ms);
         let plan = StreamPlan::new(self.dialect, &self.request_id, pace, directives, error);
         let (stream, receiver) = EventSender::new(open_request, plan);
@@ -379,7 +367,7 @@ impl ReceivedRequest<'_> {
             stream,
             StreamStartBehavior::from_directives(directives),
         ));
-        let mut response = SimulatedResponse::stream("text/event-stream; charset=utf-8", receiver);
+        let mut response = SimulatedResponse::stream(self.dialect.stream_type(), receiver);
         self.add_headers(&mut response);
         response
     }

@@ -1,6 +1,8 @@
 //! Tests of the simulated provider by its responses.
 
+mod converse;
 mod faults;
+mod gemini;
 mod images;
 mod records;
 mod resource_store;

@@ -20,6 +20,8 @@ mod veo;
 mod vidu;
 mod xai;
 
+pub use veo::GOOGLE_KEY;
+
 use descriptor::{VendorApi, VendorOperation};
 
 const PREFIX: &str = "/vendor/";
