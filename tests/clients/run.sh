@@ -132,7 +132,7 @@ start_gateways() {
   start_gateway https_gateway.py "$1"
   CLIENTS_HTTPS_AUTHORITY=${folders[0]}/authority.pem
   start_gateway vendors_gateway.py "$1"
-  start_gateway translation_gateway.py
+  start_gateway translation_gateway.py "$1"
   CLIENTS_HTTPS_URL=$(await_url "${folders[0]}")
   CLIENTS_VENDORS_URL=$(await_url "${folders[1]}")
   CLIENTS_TRANSLATION_URL=$(await_url "${folders[2]}")

@@ -4,6 +4,7 @@ mod headers;
 mod reservation;
 
 use headgate_core::catalog::caller::Caller;
+use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, FilterProvision,
     read_settings_or_default, settings_schema,
@@ -228,9 +229,12 @@ impl RateLimitFilter {
         }
     }
 
-    /// The estimate is zero if only requests are limited: that saves reading the body.
+    /// The estimate is zero if only requests are limited, which saves reading the body, and if tokens are only counted.
     fn estimate(&self, request: &RequestView, limits: &[AdmissionLimit]) -> TokenEstimate {
         let counts_tokens = |limit: &AdmissionLimit| limit.measure().counts_tokens();
+        if is_token_count(request) {
+            return TokenEstimate::default();
+        }
         if let Some(RequestTokenCount(input)) = request.state.get() {
             return TokenEstimate {
                 input: *input,
@@ -267,6 +271,12 @@ impl RateLimitFilter {
             .source(error)),
         }
     }
+}
+
+/// Whether a request only asks how many tokens it has: it uses none of them.
+fn is_token_count(request: &RequestView) -> bool {
+    let (method, path) = (&request.method, request.endpoint_path());
+    ProviderOperationClass::for_request(method, path, true) == ProviderOperationClass::TokenCount
 }
 
 /// The ticket of an admission, or the limit that refuses it with the error for the caller.

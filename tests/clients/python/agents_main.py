@@ -3,6 +3,7 @@
 import sys
 
 import recall_probe  # noqa: F401
+import simulated_vendors  # noqa: F401
 import runner
 
 if __name__ == "__main__":

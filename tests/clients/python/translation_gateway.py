@@ -1,5 +1,6 @@
 """Runs a gateway whose routes translate, with a strict provider of each protocol, until SIGTERM: `translation_gateway.py PROGRAM
-FOLDER`. The provider of the model `of-PROTOCOL` speaks only that protocol.
+FOLDER SIMULATOR_URL`. The provider of the model `of-PROTOCOL` speaks only that protocol; of Gemini and Converse, it is the
+simulated one.
 
 Writes its address to FOLDER/url, and that of the provider to FOLDER/provider.
 """
@@ -12,9 +13,26 @@ import strict_provider
 from gateway_process import serve
 
 PROTOCOLS = {"chat": "POST /v1/chat/completions", "messages": "POST /v1/messages", "responses": "POST /v1/responses"}
+# Protocol, path, channel model, credential.
+VENDORS = {
+    "gemini": ("/v1beta", "gemini-3-flash-preview", {"header": {"name": "x-goog-api-key", "value": "vendor-key"}}),
+    "converse": ("", "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", {"bearer": "vendor-key"}),
+}
 
 
-def routes(provider, listen="127.0.0.1:0", **route):
+def vendor_channel(protocol, simulator):
+    path, model, credential = VENDORS[protocol]
+    return {
+        "base_url": f"{simulator}{path}",
+        "protocols": [protocol],
+        "credential": credential,
+        "models": {f"of-{protocol}": model},
+        # Cases with faults leave the channel to others.
+        "health": {"consecutive_failures": 0},
+    }
+
+
+def routes(provider, simulator, listen="127.0.0.1:0", **route):
     def channel(protocol):
         return {
             "base_url": f"{provider}/v1",
@@ -28,7 +46,7 @@ def routes(provider, listen="127.0.0.1:0", **route):
             "name": protocol,
             "match": match,
             "protocol": protocol,
-            "translate": [other for other in PROTOCOLS if other != protocol],
+            "translate": [other for other in (*PROTOCOLS, *VENDORS) if other != protocol],
             "request": ["authenticate", "route_model", "validate"],
             "response": ["pass_sse", "meter_usage", "restore_model"],
             **route,
@@ -44,7 +62,10 @@ def routes(provider, listen="127.0.0.1:0", **route):
                 "models": ["*"],
             }
         ],
-        "channels": {protocol: channel(protocol) for protocol in PROTOCOLS},
+        "channels": {
+            **{protocol: channel(protocol) for protocol in PROTOCOLS},
+            **{protocol: vendor_channel(protocol, simulator) for protocol in VENDORS},
+        },
         "routes": [translated(*row) for row in PROTOCOLS.items()],
     }
 
@@ -55,4 +76,4 @@ if __name__ == "__main__":
     threading.Thread(target=server.serve_forever, daemon=True).start()
     provider = f"http://127.0.0.1:{server.server_address[1]}"
     (folder / "provider").write_text(provider)
-    serve(sys.argv[1], folder, routes(provider), "http")
+    serve(sys.argv[1], folder, routes(provider, sys.argv[3]), "http")

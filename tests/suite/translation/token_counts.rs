@@ -169,6 +169,32 @@ async fn an_estimate_spends_no_tokens_of_a_limit_and_counts_as_a_request() {
     assert_error_body(Protocol::Messages, &response, 429);
 }
 
+#[tokio::test]
+async fn a_count_reserves_no_tokens_whoever_counts() {
+    for channel in ["chat", "responses", "messages"] {
+        let counted = json!({"object": "response.input_tokens", "input_tokens": 42});
+        let provider = ScriptedProvider::answering(json_response(200, &counted)).await;
+        let mut config = counting(channel, &provider.url());
+        let steps = config::route(&mut config, "count_tokens")["request"].as_array_mut();
+        steps.unwrap().push(json!("rate_limit"));
+        config["callers"][0]["limits"] =
+            json!({"requests_per_minute": 9, "tokens_per_minute": 1000});
+        let gateway = Gateway::start(&config).await;
+        let long = json!({"messages": [{"role": "user", "content": "word ".repeat(60_000)}]});
+        for requests_left in ["8", "7"] {
+            let response = gateway.ask(&messages_count(long.clone())).await;
+            assert_eq!(response.status, 200, "{channel}: {}", response.text());
+            let left = |kind: &str| {
+                response
+                    .headers
+                    .get(&format!("anthropic-ratelimit-{kind}-remaining"))
+            };
+            assert_eq!(left("tokens"), Some("1000"), "{channel}");
+            assert_eq!(left("requests"), Some(requests_left), "{channel}");
+        }
+    }
+}
+
 #[test]
 fn explain_prints_the_estimate() {
     let folder = folder_with_schemas();

@@ -30,7 +30,7 @@ pub fn check(body: &Value) -> Result<bool, ApiError> {
         }
         _ if is_forced => "Thinking may not be enabled when tool_choice forces tool use.",
         ("enabled", None) => "thinking.enabled.budget_tokens: Field required",
-        ("enabled", Some(budget)) if limit.is_none_or(|limit| limit <= budget) => {
+        ("enabled", Some(budget)) if limit.is_some_and(|limit| limit <= budget) => {
             "`max_tokens` must be greater than `thinking.budget_tokens`."
         }
         ("enabled", _) if lacks_thoughts(messages) => {
