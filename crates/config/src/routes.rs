@@ -1,6 +1,7 @@
 //! `routes.yaml` as written: one struct per section. The comments of fields are the reference for users.
 
 use super::admin::{AdminKeyConfig, OpenAdminPageConfig};
+use super::caller_limits::CallerLimitsConfig;
 use super::channels::{AttemptTimeoutsConfig, ChannelConfig};
 use super::client_address::ClientAddressConfig;
 use super::egress::EgressAllowlistConfig;
@@ -224,54 +225,6 @@ pub struct CallerConfig {
     /// `protocol: videos`, unless a create names a `callback_url`. Requires `webhook_secrets`. Default: none.
     #[serde(default)]
     pub webhook_url: Option<String>,
-}
-
-/// Limits of a caller, in total and by model.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
-#[serde(deny_unknown_fields, default)]
-pub struct CallerLimitsConfig {
-    /// Requests in any 60 s.
-    #[schemars(range(min = 1))]
-    pub requests_per_minute: Option<u64>,
-    /// Input and output tokens in any 60 s; reserved by estimate, settled by the reported usage.
-    #[schemars(range(min = 1))]
-    pub tokens_per_minute: Option<u64>,
-    /// Requests at one time.
-    #[schemars(range(min = 1))]
-    pub concurrent: Option<u64>,
-    /// Tokens in a calendar day, UTC.
-    #[schemars(range(min = 1))]
-    pub tokens_per_day: Option<u64>,
-    /// Tokens in a calendar month, UTC.
-    #[schemars(range(min = 1))]
-    pub tokens_per_month: Option<u64>,
-    /// Open client connections.
-    #[schemars(range(min = 1))]
-    pub connections: Option<u32>,
-    /// Additional limits by platform model, counted separately for each model. `*` matches any
-    /// characters; an exact name takes precedence over patterns, a longer pattern over a shorter one.
-    pub models: BTreeMap<String, CallerModelLimitsConfig>,
-}
-
-/// Limits of a caller for a model.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
-#[serde(deny_unknown_fields, default)]
-pub struct CallerModelLimitsConfig {
-    /// Requests in any 60 s.
-    #[schemars(range(min = 1))]
-    pub requests_per_minute: Option<u64>,
-    /// Input and output tokens in any 60 s; reserved by estimate, settled by the reported usage.
-    #[schemars(range(min = 1))]
-    pub tokens_per_minute: Option<u64>,
-    /// Requests at one time.
-    #[schemars(range(min = 1))]
-    pub concurrent: Option<u64>,
-    /// Tokens in a calendar day, UTC.
-    #[schemars(range(min = 1))]
-    pub tokens_per_day: Option<u64>,
-    /// Tokens in a calendar month, UTC.
-    #[schemars(range(min = 1))]
-    pub tokens_per_month: Option<u64>,
 }
 
 /// One route.

@@ -1,30 +1,31 @@
 //! `rate_limit`: admits requests within their caller's limits, and settles on the actual usage.
 
+mod cost_bound;
 mod headers;
+mod money;
+mod need;
 mod reservation;
 
 use headgate_core::catalog::caller::Caller;
-use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, FilterProvision,
     read_settings_or_default, settings_schema,
 };
 use headgate_core::filter::settlement::ExchangeSettlement;
-use headgate_core::filter::state::RequestTokenCount;
 use headgate_core::filter::stream_info::{QuotaDecision, SettledUsages};
-use headgate_core::filter::view::RequestView;
+use headgate_core::filter::view::{AttemptView, RequestView};
 use headgate_core::filter::{Filter, FilterAction, FilterDeclaration, HookResult};
 use headgate_core::state::admission::{
-    AdmissionDecision, AdmissionLimit, AdmissionRequest, AdmissionResult, AdmissionTicket,
-    LimitStatus,
+    AdmissionDecision, AdmissionLimit, AdmissionResult, AdmissionTicket, LimitStatus,
 };
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::caller_permit::CallerPermit;
 use headgate_core::state::log_throttle::LogThrottle;
 use headgate_core::state::{OnStoreFailure, StateStore, StoreFuture, StoreUnavailable};
 use headgate_protocol::Protocol;
-use headgate_protocol::estimate::TokenEstimate;
 use headgate_protocol::fault::{Fault, FaultKind};
+use money::ReservedMoney;
+use need::RequestNeed;
 use reservation::EstimateReservation;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -103,23 +104,35 @@ impl Filter for RateLimitFilter {
         if limits.is_empty() || request.state.get::<EstimateReservation>().is_some() {
             return HookResult::next();
         }
-        let estimate = self.estimate(request, limits);
-        let demand = AdmissionRequest {
-            limits,
-            tokens: estimate.total(),
+        let need = match RequestNeed::new(request, limits, self.default_output_tokens) {
+            Ok(need) => need,
+            Err(unbounded) => return HookResult::fail(unbounded),
         };
-        if let StoreFuture::Ready(admission) = self.state.admit(&demand) {
-            return HookResult::Ready(self.decide(request, limits, estimate, admission));
+        if let StoreFuture::Ready(admission) = self.state.admit(&need.demand(limits)) {
+            return HookResult::Ready(self.decide(request, limits, &need, admission));
         }
         HookResult::later(async move {
             let limits = caller.limits.for_model(model.as_deref());
-            let demand = AdmissionRequest {
-                limits,
-                tokens: estimate.total(),
-            };
-            let admission = self.state.admit(&demand).get().await;
-            self.decide(request, limits, estimate, admission)
+            let admission = self.state.admit(&need.demand(limits)).get().await;
+            self.decide(request, limits, &need, admission)
         })
+    }
+
+    fn on_attempt<'a>(
+        &'a self,
+        request: &'a RequestView,
+        attempt: &'a mut AttemptView,
+    ) -> HookResult<'a, ()> {
+        let caller = request.caller.as_ref();
+        if caller.is_some_and(|caller| caller.limits.counts_money())
+            && let Some(reserved) = request.state.get::<ReservedMoney>()
+            && let Some(model) = request.model()
+        {
+            let model_on_channel = attempt.candidate.model.as_ref();
+            let price = model_on_channel.and_then(|model| model.price.as_ref());
+            reserved.note_price(&model.name, price);
+        }
+        HookResult::done()
     }
 
     /// Reserves what the limits of the model that stands in ask for, besides what is reserved for the first one.
@@ -129,22 +142,22 @@ impl Filter for RateLimitFilter {
         };
         let reserved = request.state.get::<FallbackReservations>();
         let is_reserved = reserved.is_some_and(|all| all.has(&model.name));
-        if is_reserved || caller.limits.for_model_alone(&model).is_empty() {
+        if is_reserved || caller.limits.for_fallback(&model).is_empty() {
             return HookResult::done();
         }
         HookResult::later(async move {
-            let limits = caller.limits.for_model_alone(&model);
-            let estimate = self.estimate(request, limits);
-            let demand = AdmissionRequest {
-                limits,
-                tokens: estimate.total(),
-            };
-            let admission = self.state.admit(&demand).get().await;
-            self.decide_on_fallback(request, (&model.name, limits), estimate, admission)
+            let limits = caller.limits.for_fallback(&model);
+            let need = RequestNeed::new(request, &limits, self.default_output_tokens)?;
+            let admission = self.state.admit(&need.demand(&limits)).get().await;
+            self.decide_on_fallback(request, (&model.name, &limits), &need, admission)
         })
     }
 
     fn on_done(&self, request: &mut RequestView, settlement: ExchangeSettlement) {
+        let caller = request.caller.as_ref();
+        if caller.is_some_and(|caller| caller.limits.counts_money()) {
+            ReservedMoney::settle(request, settlement);
+        }
         if let Some(FallbackReservations(reservations)) = request.state.take() {
             // A model that was passed over, or that failed, has used nothing.
             for (model, reservation) in reservations {
@@ -179,21 +192,25 @@ impl RateLimitFilter {
         &self,
         request: &mut RequestView,
         (model, limits): (&Arc<str>, &[AdmissionLimit]),
-        estimate: TokenEstimate,
+        need: &RequestNeed,
         admission: Result<AdmissionResult, StoreUnavailable>,
     ) -> Result<(), Fault> {
         let AdmissionResult {
             limit_statuses,
             decision,
+            money,
         } = match admission {
             Ok(admission) => admission,
             Err(unavailable) => {
-                return self.decide_without_store(request, unavailable).map(|_| ());
+                return self
+                    .decide_without_store(request, need, unavailable)
+                    .map(|_| ());
             }
         };
-        let granted = granted_ticket(decision, limits, &limit_statuses, estimate);
+        let granted = granted_ticket(decision, limits, &limit_statuses, need);
         let ticket = granted.map_err(|(_, refusal)| refusal)?;
-        let reservation = EstimateReservation::new(self.state.clone(), ticket, estimate);
+        ReservedMoney::add(request, &self.state, money, need.estimate);
+        let reservation = EstimateReservation::new(self.state.clone(), ticket, need.estimate);
         let mut all: FallbackReservations = request.state.take().unwrap_or_default();
         all.0.push((model.clone(), reservation));
         request.state.set(all);
@@ -204,20 +221,23 @@ impl RateLimitFilter {
         &self,
         request: &mut RequestView,
         limits: &[AdmissionLimit],
-        estimate: TokenEstimate,
+        need: &RequestNeed,
         admission: Result<AdmissionResult, StoreUnavailable>,
     ) -> Result<FilterAction, Fault> {
         let AdmissionResult {
             limit_statuses,
             decision,
+            money,
         } = match admission {
             Ok(admission) => admission,
-            Err(unavailable) => return self.decide_without_store(request, unavailable),
+            Err(unavailable) => return self.decide_without_store(request, need, unavailable),
         };
         headers::add_headers(request, limits, &limit_statuses, unix_ms());
-        match granted_ticket(decision, limits, &limit_statuses, estimate) {
+        match granted_ticket(decision, limits, &limit_statuses, need) {
             Ok(mut ticket) => {
                 request.caller_permit = CallerPermit::split_from(&mut ticket, &self.state);
+                ReservedMoney::add(request, &self.state, money, need.estimate);
+                let estimate = need.estimate;
                 let reservation = EstimateReservation::new(self.state.clone(), ticket, estimate);
                 request.state.set(reservation);
                 Ok(FilterAction::Continue)
@@ -229,33 +249,17 @@ impl RateLimitFilter {
         }
     }
 
-    /// The estimate is zero if only requests are limited, which saves reading the body, and if tokens are only counted.
-    fn estimate(&self, request: &RequestView, limits: &[AdmissionLimit]) -> TokenEstimate {
-        let counts_tokens = |limit: &AdmissionLimit| limit.measure().counts_tokens();
-        if is_token_count(request) {
-            return TokenEstimate::default();
-        }
-        if let Some(RequestTokenCount(input)) = request.state.get() {
-            return TokenEstimate {
-                input: *input,
-                output: 0,
-            };
-        }
-        match request.body.document() {
-            Some(body) if limits.iter().any(counts_tokens) => {
-                TokenEstimate::from_body(body, self.default_output_tokens)
-            }
-            _ => TokenEstimate::default(),
-        }
-    }
-
-    /// Applies the operator's choice (`on_store_failure`) when the limits cannot be checked.
+    /// Applies the operator's choice (`on_store_failure`) when the limits cannot be checked. Money is never spent unchecked.
     fn decide_without_store(
         &self,
         request: &mut RequestView,
+        need: &RequestNeed,
         error: StoreUnavailable,
     ) -> Result<FilterAction, Fault> {
-        let on_store_failure = self.state.on_store_failure();
+        let on_store_failure = match need.spends_money() {
+            true => OnStoreFailure::Deny,
+            false => self.state.on_store_failure(),
+        };
         if may_warn() {
             tracing::warn!(%error, ?on_store_failure, "state store is unreachable; limits not checked");
         }
@@ -273,25 +277,24 @@ impl RateLimitFilter {
     }
 }
 
-/// Whether a request only asks how many tokens it has: it uses none of them.
-fn is_token_count(request: &RequestView) -> bool {
-    let (method, path) = (&request.method, request.endpoint_path());
-    ProviderOperationClass::for_request(method, path, true) == ProviderOperationClass::TokenCount
-}
-
 /// The ticket of an admission, or the limit that refuses it with the error for the caller.
 fn granted_ticket<'l>(
     decision: AdmissionDecision,
     limits: &'l [AdmissionLimit],
     statuses: &[LimitStatus],
-    estimate: TokenEstimate,
+    need: &RequestNeed,
 ) -> Result<AdmissionTicket, (&'l AdmissionLimit, Fault)> {
     match decision {
         AdmissionDecision::Granted(ticket) => Ok(ticket),
         AdmissionDecision::Refused { limit, retry_after } => {
             let left = statuses[limit].remaining;
             let limit = &limits[limit];
-            let refusal = headers::refusal(limit, estimate.total(), left, retry_after);
+            let refusal = match &need.bound {
+                Some(bound) if limit.measure().counts_money() => {
+                    headers::money_refusal(limit, bound, left, retry_after)
+                }
+                _ => headers::refusal(limit, need.estimate.total(), left, retry_after),
+            };
             Err((limit, refusal))
         }
     }

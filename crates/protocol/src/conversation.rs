@@ -104,6 +104,8 @@ pub struct ConversationShape {
     pub instructions: Option<&'static str>,
     /// The member with the messages of a request.
     pub messages: &'static str,
+    /// The members of a request that limit the tokens of its response.
+    pub output_limits: &'static [&'static str],
     pub response: ResponseMessages,
     /// Adds what an event has to the messages of its stream.
     pub add_event: fn(&mut StreamMessageCollector, DocumentNode<'_>),

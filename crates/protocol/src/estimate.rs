@@ -123,7 +123,7 @@ impl EncodedMediaTotal {
 }
 
 /// Whether a string is long, and a data URL or base64.
-fn is_media(string: DocumentNode<'_>) -> bool {
+pub(crate) fn is_media(string: DocumentNode<'_>) -> bool {
     if string.raw().len() < MEDIA_BYTES_MIN {
         return false;
     }

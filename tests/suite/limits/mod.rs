@@ -1,5 +1,6 @@
 //! Tests of limits: callers' limits, connections, deadlines, memory, and the state that counts them.
 
+mod budgets;
 mod callers;
 mod client_disconnects;
 mod crowds;

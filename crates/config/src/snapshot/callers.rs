@@ -2,7 +2,8 @@
 
 use super::ProblemCollector;
 use super::router::{Route, Router};
-use crate::routes::{CallerConfig, CallerLimitsConfig, CallerModelLimitsConfig};
+use crate::caller_limits::{CallerLimitsConfig, CallerModelLimitsConfig};
+use crate::routes::CallerConfig;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::base_url;
 use headgate_core::catalog::by_model_name::ByModelName;
@@ -11,8 +12,8 @@ use headgate_core::catalog::limits::CallerLimits;
 use headgate_core::catalog::webhook_secret::CallerDeliverySigningKey;
 use headgate_core::feature::FilterRegistry;
 use headgate_core::filter::descriptor::FilterProvision;
-use headgate_core::scalar::Secret;
 use headgate_core::scalar::model_pattern::ModelPattern;
+use headgate_core::scalar::{Secret, UnitPrice};
 use headgate_core::state::admission::LimitKind;
 use headgate_protocol::TaskApiFormat;
 use headgate_protocol::nearest::nearest;
@@ -194,6 +195,9 @@ fn limits(caller: &Arc<str>, config: &CallerLimitsConfig, catalog: &Catalog) -> 
         concurrent,
         tokens_per_day,
         tokens_per_month,
+        cost_per_day,
+        cost_per_month,
+        cost_total,
         connections,
         models,
     } = config;
@@ -203,6 +207,9 @@ fn limits(caller: &Arc<str>, config: &CallerLimitsConfig, catalog: &Catalog) -> 
         concurrent: *concurrent,
         tokens_per_day: *tokens_per_day,
         tokens_per_month: *tokens_per_month,
+        cost_per_day: *cost_per_day,
+        cost_per_month: *cost_per_month,
+        cost_total: *cost_total,
     };
     let mut limits = CallerLimits::new(caller, &amounts(&everywhere));
     limits.connections = *connections;
@@ -221,20 +228,27 @@ fn limits(caller: &Arc<str>, config: &CallerLimitsConfig, catalog: &Catalog) -> 
     limits
 }
 
-fn amounts(config: &CallerModelLimitsConfig) -> [(LimitKind, Option<u64>); 5] {
+fn amounts(config: &CallerModelLimitsConfig) -> [(LimitKind, Option<u64>); 8] {
     let CallerModelLimitsConfig {
         requests_per_minute,
         tokens_per_minute,
         concurrent,
         tokens_per_day,
         tokens_per_month,
+        cost_per_day,
+        cost_per_month,
+        cost_total,
     } = *config;
+    let nanos = |amount: Option<UnitPrice>| amount.map(UnitPrice::nanos);
     [
         (LimitKind::RequestsPerMinute, requests_per_minute),
         (LimitKind::TokensPerMinute, tokens_per_minute),
         (LimitKind::Concurrent, concurrent),
         (LimitKind::TokensPerDay, tokens_per_day),
         (LimitKind::TokensPerMonth, tokens_per_month),
+        (LimitKind::CostPerDay, nanos(cost_per_day)),
+        (LimitKind::CostPerMonth, nanos(cost_per_month)),
+        (LimitKind::CostTotal, nanos(cost_total)),
     ]
 }
 

@@ -4,6 +4,7 @@ pub mod admin;
 mod affinity;
 mod base_url_hints;
 mod base_urls;
+mod budgets;
 mod callback_keys;
 mod callers;
 pub mod certificate_expiry;
@@ -296,6 +297,7 @@ pub fn build_loaded(
     let catalog = models::build(channels, declared_names, served, lookups, &mut problems);
     let catalog = Arc::new(catalog);
     let callers = Arc::new(callers::build(&declared, &catalog, &mut problems));
+    budgets::check(&declared, &callers, &catalog, &mut problems);
     let filters = shared.list.filters();
     let declared_routes = routes::DeclaredRoutes {
         routes: &routes,

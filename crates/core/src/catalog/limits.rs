@@ -3,6 +3,7 @@
 use super::by_model_name::ByModelName;
 use super::model::Model;
 use crate::state::admission::{AdmissionLimit, LimitKind};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The limits of a caller.
@@ -15,6 +16,8 @@ pub struct CallerLimits {
     on_model: ByModelName<Vec<AdmissionLimit>>,
     /// The maximum number of open client connections.
     pub connections: Option<u32>,
+    /// Whether some limit counts money.
+    counts_money: bool,
 }
 
 /// The maximum of each kind; `None` for no limit.
@@ -25,6 +28,7 @@ impl CallerLimits {
     pub fn new(caller: &Arc<str>, amounts: &LimitAmounts) -> Self {
         Self {
             everywhere: limits(caller, None, amounts).collect(),
+            counts_money: counts_money(amounts),
             ..Self::default()
         }
     }
@@ -32,6 +36,7 @@ impl CallerLimits {
     /// Adds limits of requests for one model, or together for the models of a pattern that the configuration does not name:
     /// callers choose these names.
     pub fn add_model(&mut self, caller: &Arc<str>, model: &Arc<str>, amounts: &LimitAmounts) {
+        self.counts_money |= counts_money(amounts);
         let all = self.everywhere.iter().cloned();
         let all = all.chain(limits(caller, Some(model), amounts)).collect();
         self.on_model.insert(model, all);
@@ -42,9 +47,21 @@ impl CallerLimits {
         self.everywhere.is_empty() && self.on_model.is_empty()
     }
 
-    /// The limits of a request for `model` that do not apply to all models.
-    pub fn for_model_alone(&self, model: &Model) -> &[AdmissionLimit] {
-        &self.for_model(Some(model))[self.everywhere.len()..]
+    /// Whether some limit counts money: what a request can cost is then reserved before it is sent.
+    pub fn counts_money(&self) -> bool {
+        self.counts_money
+    }
+
+    /// The limits that a request for another model reserves when `model` stands in: those of this model, and those of money.
+    pub fn for_fallback(&self, model: &Model) -> Cow<'_, [AdmissionLimit]> {
+        let all = self.for_model(Some(model));
+        let (everywhere, alone) = all.split_at(self.everywhere.len());
+        if !self.counts_money {
+            return Cow::Borrowed(alone);
+        }
+        let is_of_money = |limit: &&AdmissionLimit| limit.measure().counts_money();
+        let of_money = everywhere.iter().filter(is_of_money);
+        Cow::Owned(of_money.chain(alone).cloned().collect())
     }
 
     /// All limits of a request for `model`, always in the same order.
@@ -58,6 +75,11 @@ impl CallerLimits {
         };
         of_model.unwrap_or(&self.everywhere)
     }
+}
+
+fn counts_money(amounts: &LimitAmounts) -> bool {
+    let mut amounts = amounts.iter();
+    amounts.any(|(measure, most)| measure.counts_money() && most.is_some())
 }
 
 fn limits<'a>(

@@ -23,6 +23,7 @@ pub mod path_segment;
 mod pattern_index;
 pub mod pattern_models;
 pub mod price;
+pub mod price_bound;
 pub mod price_list;
 pub mod public_url;
 pub mod served_names;

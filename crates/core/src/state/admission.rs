@@ -1,9 +1,10 @@
 //! Admission of a request under its caller's limits: the request, the decision, and the ticket to settle.
 
+pub use super::counter_key::CounterKey;
 pub use super::limit_kind::LimitKind;
 
 use super::clock::ClockReading;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use super::money::MoneyReservation;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,9 @@ pub struct AdmissionRequest<'a> {
     pub limits: &'a [AdmissionLimit],
     /// The estimated number of tokens that the request will use.
     pub tokens: u64,
+    /// The most that the request can cost, in billionths of the currency's unit; `None` if no limit counts money. What costs
+    /// nothing is admitted also when a budget is used up.
+    pub cost: Option<u64>,
 }
 
 /// One limit of one caller.
@@ -23,31 +27,19 @@ pub struct AdmissionLimit {
     pub most: u64,
 }
 
-/// Identifies the counter of a limit. It stays the same when the configured maximum changes.
-#[derive(Clone, Debug)]
-pub struct CounterKey(Arc<CounterFields>);
-
-#[derive(Debug, PartialEq, Eq)]
-struct CounterFields {
-    caller: Arc<str>,
-    /// The platform model that is counted; all models if `None`.
-    model: Option<Arc<str>>,
-    measure: LimitKind,
-    /// The hash of the other fields, computed once: every request looks its counters up several times.
-    hash: u64,
-}
-
 /// The result of [`AdmissionRequest`].
 #[derive(Debug)]
 pub struct AdmissionResult {
     /// The state of each limit after the decision, in the order of the request's limits.
     pub limit_statuses: Vec<LimitStatus>,
     pub decision: AdmissionDecision,
+    /// What was reserved of budgets in money, which is settled apart.
+    pub money: Option<Box<MoneyReservation>>,
 }
 
 #[derive(Debug)]
 pub enum AdmissionDecision {
-    /// The limits were charged; the ticket must be settled exactly once.
+    /// The limits were charged; the ticket must be settled exactly once, and so must the money.
     Granted(AdmissionTicket),
     /// No limit was charged.
     Refused {
@@ -69,6 +61,7 @@ pub struct LimitStatus {
 /// What an admitted request was charged, to be settled when it ends.
 #[derive(Debug)]
 pub struct AdmissionTicket {
+    /// Without those that count money.
     pub limits: Vec<AdmissionLimit>,
     /// The estimate that was charged.
     pub tokens: u64,
@@ -78,7 +71,60 @@ pub struct AdmissionTicket {
     pub lease: u64,
 }
 
+impl AdmissionRequest<'_> {
+    /// What the request adds to a counter of this kind.
+    pub fn amount(&self, measure: LimitKind) -> u64 {
+        match measure {
+            LimitKind::RequestsPerMinute | LimitKind::Concurrent => 1,
+            LimitKind::TokensPerMinute | LimitKind::TokensPerDay | LimitKind::TokensPerMonth => {
+                self.tokens
+            }
+            LimitKind::CostPerDay | LimitKind::CostPerMonth | LimitKind::CostTotal => {
+                self.cost.unwrap_or(0)
+            }
+        }
+    }
+
+    /// The limits that count money, in their order.
+    pub fn money_limits(&self) -> impl Iterator<Item = &AdmissionLimit> {
+        let limits = self.limits.iter().filter(|_| self.cost.is_some());
+        limits.filter(|limit| limit.measure().counts_money())
+    }
+}
+
 impl AdmissionTicket {
+    /// The ticket of a request whose limits were charged, and what it has reserved of budgets in money; `id` names that.
+    pub fn granted(
+        demand: &AdmissionRequest<'_>,
+        taken_at: ClockReading,
+        lease: u64,
+        id: impl FnOnce() -> Arc<str>,
+    ) -> (Self, Option<Box<MoneyReservation>>) {
+        let (limits, money) = match demand.cost {
+            None => (demand.limits.to_vec(), None),
+            Some(cost) => {
+                let all = demand.limits.iter().cloned();
+                let (money, others): (Vec<_>, Vec<_>) =
+                    all.partition(|limit| limit.measure().counts_money());
+                let is_reserved = cost > 0 && !money.is_empty();
+                let reservation = is_reserved.then(|| MoneyReservation {
+                    id: id(),
+                    counters: money.into_iter().map(|limit| limit.counter).collect(),
+                    amount: cost,
+                    taken_ms: taken_at.unix_ms,
+                });
+                (others, reservation.map(Box::new))
+            }
+        };
+        let ticket = Self {
+            limits,
+            tokens: demand.tokens,
+            taken_at,
+            lease,
+        };
+        (ticket, money)
+    }
+
     /// Moves the `concurrent` limits into a ticket of their own for the same admission; `None` if there are none.
     pub fn split_off_concurrent(&mut self) -> Option<Self> {
         let is_concurrent = |limit: &mut AdmissionLimit| limit.measure() == LimitKind::Concurrent;
@@ -101,44 +147,5 @@ impl AdmissionLimit {
 
     pub fn measure(&self) -> LimitKind {
         self.counter.measure()
-    }
-}
-
-impl CounterKey {
-    pub fn new(caller: Arc<str>, model: Option<Arc<str>>, measure: LimitKind) -> Self {
-        let mut hasher = DefaultHasher::new();
-        (&caller, &model, measure).hash(&mut hasher);
-        Self(Arc::new(CounterFields {
-            caller,
-            model,
-            measure,
-            hash: hasher.finish(),
-        }))
-    }
-
-    pub fn caller(&self) -> &Arc<str> {
-        &self.0.caller
-    }
-
-    pub fn model(&self) -> Option<&Arc<str>> {
-        self.0.model.as_ref()
-    }
-
-    pub fn measure(&self) -> LimitKind {
-        self.0.measure
-    }
-}
-
-impl PartialEq for CounterKey {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
-    }
-}
-
-impl Eq for CounterKey {}
-
-impl Hash for CounterKey {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.0.hash);
     }
 }

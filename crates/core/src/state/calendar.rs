@@ -1,10 +1,12 @@
-//! Calendar days and months in UTC, the periods of token budgets.
+//! Calendar days and months in UTC, the periods of budgets.
 
 use super::limit_kind::LimitKind;
 use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+/// The end of a period that does not end: the first millisecond of the year 10000.
+const FOREVER_MS: u64 = 253_402_300_800_000;
 
 /// The current time in Unix milliseconds.
 pub fn unix_ms() -> u64 {
@@ -19,12 +21,14 @@ pub fn whole_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The first millisecond of the calendar day or month that contains `now_ms`, and of the next one.
+/// The first millisecond of the calendar day or month that contains `now_ms`, and of the next one; all time is one period of
+/// a limit for ever.
 pub fn period(measure: LimitKind, now_ms: u64) -> (u64, u64) {
     let midnight = now_ms / DAY_MS * DAY_MS;
     let day = (midnight, midnight + DAY_MS);
     match measure {
-        LimitKind::TokensPerMonth => month(now_ms).unwrap_or(day),
+        LimitKind::TokensPerMonth | LimitKind::CostPerMonth => month(now_ms).unwrap_or(day),
+        LimitKind::CostTotal => (0, FOREVER_MS),
         _ => day,
     }
 }
@@ -71,6 +75,20 @@ mod tests {
                 1_798_761_599,
                 1_796_083_200,
                 1_798_761_600,
+            ),
+            (
+                "a month of money",
+                LimitKind::CostPerMonth,
+                1_709_208_000,
+                1_706_745_600,
+                1_709_251_200,
+            ),
+            (
+                "all time",
+                LimitKind::CostTotal,
+                1_709_208_000,
+                0,
+                253_402_300_800,
             ),
             (
                 "a new year",

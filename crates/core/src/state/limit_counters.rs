@@ -6,6 +6,7 @@ use super::admission::{
 };
 use super::calendar::period;
 use super::clock::ClockReading;
+use super::money::{self, MoneyReservation, OpenReservations};
 use super::sliding_window::SlidingWindow;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -23,6 +24,7 @@ pub struct LocalLimitCounters {
     values: HashMap<CounterKey, CounterValue, RandomState>,
     /// The number of counters at which idle ones are removed: callers come and go with the configuration.
     prune_at: usize,
+    open: OpenReservations,
 }
 
 #[derive(Debug)]
@@ -30,6 +32,14 @@ enum CounterValue {
     Minute(SlidingWindow),
     Now(u64),
     Period(BudgetUsage),
+    Money(MoneyUsage),
+}
+
+/// The money used and reserved since the start of a period, in billionths.
+#[derive(Debug, Default)]
+struct MoneyUsage {
+    since: u64,
+    used: u64,
 }
 
 /// The tokens used of a budget since the start of its day or month.
@@ -45,38 +55,67 @@ impl LocalLimitCounters {
     /// Charges `demand` to all of its limits, or to none.
     pub fn admit(&mut self, demand: &AdmissionRequest<'_>, now: ClockReading) -> AdmissionResult {
         self.prune(now);
-        let mut refused: Option<(usize, Duration)> = None;
-        for (index, limit) in demand.limits.iter().enumerate() {
-            let values = self.counter_value(limit);
-            let wait = values.wait_for(limit, demand.tokens, now);
-            if wait > refused.map_or(Duration::ZERO, |(_, longest)| longest) {
-                refused = Some((index, wait));
-            }
-        }
+        let refused = self.find_refusing(demand, now);
         let limit_statuses = demand
             .limits
             .iter()
             .map(|limit| {
                 let values = self.counter_value(limit);
                 if refused.is_none() {
-                    values.take(limit.measure(), demand.tokens, now);
+                    values.take(demand.amount(limit.measure()), now);
                 }
                 values.status(limit, now)
             })
             .collect();
-        let decision = match refused {
-            Some((limit, retry_after)) => AdmissionDecision::Refused { limit, retry_after },
-            None => AdmissionDecision::Granted(AdmissionTicket {
-                limits: demand.limits.to_vec(),
-                tokens: demand.tokens,
-                taken_at: now,
-                lease: 0,
-            }),
+        let (decision, money) = match refused {
+            Some((limit, retry_after)) => (AdmissionDecision::Refused { limit, retry_after }, None),
+            None => {
+                let (ticket, money) = AdmissionTicket::granted(demand, now, 0, money::new_id);
+                if let Some(reserved) = &money {
+                    self.open.insert(reserved);
+                }
+                (AdmissionDecision::Granted(ticket), money)
+            }
         };
         AdmissionResult {
             limit_statuses,
             decision,
+            money,
         }
+    }
+
+    /// The refusal of `demand`, if it would be refused now; charges nothing.
+    pub fn refuse(
+        &mut self,
+        demand: &AdmissionRequest<'_>,
+        now: ClockReading,
+    ) -> Option<AdmissionResult> {
+        let (limit, retry_after) = self.find_refusing(demand, now)?;
+        let limits = demand.limits.iter();
+        Some(AdmissionResult {
+            limit_statuses: limits
+                .map(|limit| self.counter_value(limit).status(limit, now))
+                .collect(),
+            decision: AdmissionDecision::Refused { limit, retry_after },
+            money: None,
+        })
+    }
+
+    /// The limit with the longest wait, if a request must wait.
+    fn find_refusing(
+        &mut self,
+        demand: &AdmissionRequest<'_>,
+        now: ClockReading,
+    ) -> Option<(usize, Duration)> {
+        let mut refused: Option<(usize, Duration)> = None;
+        for (index, limit) in demand.limits.iter().enumerate() {
+            let values = self.counter_value(limit);
+            let wait = values.wait_for(limit, demand.amount(limit.measure()), now);
+            if wait > refused.map_or(Duration::ZERO, |(_, longest)| longest) {
+                refused = Some((index, wait));
+            }
+        }
+        refused
     }
 
     /// Corrects the charge of `ticket` from the estimate to `tokens_used`, and ends its concurrency lease.
@@ -85,6 +124,21 @@ impl LocalLimitCounters {
             // A counter may have been removed as idle since the admission.
             let values = self.counter_value(limit);
             values.settle(limit.measure(), ticket, tokens_used, now);
+        }
+    }
+
+    /// Corrects what `reserved` has charged to `cost`, unless it was settled before.
+    pub fn settle_money(&mut self, reserved: &MoneyReservation, cost: u64) {
+        if !self.open.remove(reserved) {
+            return;
+        }
+        for counter in &reserved.counters {
+            if let Some(CounterValue::Money(money)) = self.values.get_mut(counter)
+                && money.since == period(counter.measure(), reserved.taken_ms).0
+            {
+                let others = money.used.saturating_sub(reserved.amount);
+                money.used = others.saturating_add(cost);
+            }
         }
     }
 
@@ -140,12 +194,14 @@ impl CounterValue {
             LimitKind::TokensPerDay | LimitKind::TokensPerMonth => {
                 Self::Period(BudgetUsage::default())
             }
+            LimitKind::CostPerDay | LimitKind::CostPerMonth | LimitKind::CostTotal => {
+                Self::Money(MoneyUsage::default())
+            }
         }
     }
 
-    /// The time until a request for `tokens` fits; zero if it fits now.
-    fn wait_for(&mut self, limit: &AdmissionLimit, tokens: u64, now: ClockReading) -> Duration {
-        let room = added_amount(limit.measure(), tokens);
+    /// The time until a request for `room` fits; zero if it fits now.
+    fn wait_for(&mut self, limit: &AdmissionLimit, room: u64, now: ClockReading) -> Duration {
         match self {
             // A request that alone exceeds the limit is admitted when the window is empty: its estimate may be wrong.
             Self::Minute(window) => window
@@ -166,14 +222,25 @@ impl CounterValue {
                     false => Duration::from_millis(next - now.unix_ms),
                 }
             }
+            Self::Money(money) => {
+                let (since, next) = period(limit.measure(), now.unix_ms);
+                if money.since != since {
+                    *money = MoneyUsage { since, used: 0 };
+                }
+                match room == 0 || money.used.saturating_add(room) <= limit.most {
+                    true => Duration::ZERO,
+                    false => Duration::from_millis(next - now.unix_ms),
+                }
+            }
         }
     }
 
-    fn take(&mut self, measure: LimitKind, tokens: u64, now: ClockReading) {
+    fn take(&mut self, amount: u64, now: ClockReading) {
         match self {
-            Self::Minute(window) => window.add(now.steady_ms, added_amount(measure, tokens)),
+            Self::Minute(window) => window.add(now.steady_ms, amount),
             Self::Now(leases) => *leases += 1,
-            Self::Period(budget) => budget.change(0, tokens),
+            Self::Period(budget) => budget.change(0, amount),
+            Self::Money(money) => money.used = money.used.saturating_add(amount),
         }
     }
 
@@ -189,7 +256,8 @@ impl CounterValue {
                 let taken_ms = ticket.taken_at.steady_ms;
                 window.correct(now.steady_ms, taken_ms, ticket.tokens, tokens_used);
             }
-            Self::Minute(_) => {}
+            // Money is settled apart.
+            Self::Minute(_) | Self::Money(_) => {}
             Self::Now(leases) => *leases = leases.saturating_sub(1),
             Self::Period(budget) => {
                 if budget.since == period(measure, ticket.taken_at.unix_ms).0 {
@@ -207,6 +275,7 @@ impl CounterValue {
             Self::Period(budget) => {
                 budget.unsaved == 0 && budget.since != period(measure, now.unix_ms).0
             }
+            Self::Money(money) => money.used == 0 || money.since != period(measure, now.unix_ms).0,
         }
     }
 
@@ -217,6 +286,10 @@ impl CounterValue {
             Self::Period(budget) => {
                 let (_, next) = period(limit.measure(), now.unix_ms);
                 (budget.used, Duration::from_millis(next - now.unix_ms))
+            }
+            Self::Money(money) => {
+                let (_, next) = period(limit.measure(), now.unix_ms);
+                (money.used, Duration::from_millis(next - now.unix_ms))
             }
         };
         LimitStatus {
@@ -233,13 +306,5 @@ impl BudgetUsage {
             .unsaved
             .saturating_sub_unsigned(less)
             .saturating_add_unsigned(more);
-    }
-}
-
-/// What a request adds to a counter of one minute.
-fn added_amount(measure: LimitKind, tokens: u64) -> u64 {
-    match measure {
-        LimitKind::TokensPerMinute => tokens,
-        _ => 1,
     }
 }

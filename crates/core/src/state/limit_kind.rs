@@ -13,18 +13,27 @@ pub enum LimitKind {
     TokensPerDay,
     /// Tokens in a calendar month (UTC); survives a restart.
     TokensPerMonth,
+    /// Money in a calendar day (UTC): reserved before a request is sent, then corrected to its cost.
+    CostPerDay,
+    /// Money in a calendar month (UTC).
+    CostPerMonth,
+    /// Money for ever.
+    CostTotal,
 }
 
 impl LimitKind {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 8] = [
         Self::RequestsPerMinute,
         Self::TokensPerMinute,
         Self::Concurrent,
         Self::TokensPerDay,
         Self::TokensPerMonth,
+        Self::CostPerDay,
+        Self::CostPerMonth,
+        Self::CostTotal,
     ];
 
-    /// Whether the limit counts over a calendar day or month, and survives a restart.
+    /// Whether the limit counts tokens over a calendar day or month, and survives a restart.
     pub fn is_budget(self) -> bool {
         matches!(self, Self::TokensPerDay | Self::TokensPerMonth)
     }
@@ -33,8 +42,20 @@ impl LimitKind {
     pub fn counts_tokens(self) -> bool {
         match self {
             Self::TokensPerMinute | Self::TokensPerDay | Self::TokensPerMonth => true,
-            Self::RequestsPerMinute | Self::Concurrent => false,
+            Self::RequestsPerMinute
+            | Self::Concurrent
+            | Self::CostPerDay
+            | Self::CostPerMonth
+            | Self::CostTotal => false,
         }
+    }
+
+    /// Whether the limit counts money, in billionths of the currency's unit: reserved before a request is sent, and durable.
+    pub fn counts_money(self) -> bool {
+        matches!(
+            self,
+            Self::CostPerDay | Self::CostPerMonth | Self::CostTotal
+        )
     }
 
     /// The name in errors, metrics and store keys.
@@ -45,6 +66,9 @@ impl LimitKind {
             Self::Concurrent => "concurrent",
             Self::TokensPerDay => "tokens_per_day",
             Self::TokensPerMonth => "tokens_per_month",
+            Self::CostPerDay => "cost_per_day",
+            Self::CostPerMonth => "cost_per_month",
+            Self::CostTotal => "cost_total",
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use super::StoreFuture;
 use super::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
-use super::clock::Clock;
+use super::clock::{Clock, ClockReading};
 use super::limit_counters::LocalLimitCounters;
 use super::lock::lock;
+use super::money::MoneyReservation;
 use super::per_second_limiter::{PerSecondDecision, PerSecondLimiter};
 use std::sync::{Arc, Mutex};
 
@@ -31,9 +32,24 @@ impl LocalLimiter {
         StoreFuture::Ready(Ok(lock(&self.counters).admit(demand, self.clock.now())))
     }
 
+    /// The refusal of a request that would be refused now; charges nothing.
+    pub fn refuse(&self, demand: &AdmissionRequest<'_>) -> Option<AdmissionResult> {
+        lock(&self.counters).refuse(demand, self.clock.now())
+    }
+
+    /// The time of the limits.
+    pub fn now(&self) -> ClockReading {
+        self.clock.now()
+    }
+
     /// As [`StateStore::settle`](super::StateStore::settle).
     pub fn settle(&self, ticket: &AdmissionTicket, tokens_used: u64) {
         lock(&self.counters).settle(ticket, tokens_used, self.clock.now());
+    }
+
+    /// As [`StateStore::settle_money`](super::StateStore::settle_money).
+    pub fn settle_money(&self, reserved: &MoneyReservation, cost: u64) {
+        lock(&self.counters).settle_money(reserved, cost);
     }
 
     /// As [`StateStore::take_per_second`](super::StateStore::take_per_second).

@@ -5,6 +5,7 @@ use super::affinity::{IdChannelCache, IdChannelEntry};
 use super::health::StoreHealthReport;
 use super::local_limits::LocalLimiter;
 use super::lock::lock;
+use super::money::MoneyReservation;
 use super::note_cache::{NOTE_BYTES_MAX, SmallTextCache};
 use super::per_second_limiter::PerSecondDecision;
 use super::records::RecordStore;
@@ -76,6 +77,10 @@ impl StateStore for MemoryStore {
 
     fn settle(&self, ticket: AdmissionTicket, tokens_used: u64) {
         self.limits.settle(&ticket, tokens_used);
+    }
+
+    fn settle_money(&self, reserved: MoneyReservation, cost: u64) {
+        self.limits.settle_money(&reserved, cost);
     }
 
     fn take_per_second<'a>(

@@ -6,6 +6,7 @@ pub mod bounded_cache;
 pub mod calendar;
 pub mod caller_permit;
 pub mod clock;
+mod counter_key;
 pub mod health;
 pub mod kept_thoughts;
 pub mod limit_counters;
@@ -14,6 +15,7 @@ pub mod local_limits;
 pub mod lock;
 pub mod log_throttle;
 pub mod memory;
+pub mod money;
 pub mod note_cache;
 pub mod per_second_limiter;
 pub mod records;
@@ -25,6 +27,7 @@ pub mod test_stores;
 use admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
 use bytes::Bytes;
 use health::StoreHealthReport;
+use money::MoneyReservation;
 use per_second_limiter::PerSecondDecision;
 use records::RecordStore;
 use std::future::Future;
@@ -52,7 +55,8 @@ pub trait StateStore: Send + Sync {
     /// Removes an id that its caller has deleted. Never waits.
     fn forget(&self, caller: &Arc<str>, id: &str);
 
-    /// Charges a request to all of its limits at once, or to none. A future charges nothing before it is polled.
+    /// Charges a request to all of its limits at once, or to none. A future charges nothing before it is polled. What is
+    /// reserved of budgets in money is durable when the request is granted, as far as the store is.
     fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult>;
 
     /// Settles an admitted request: corrects its estimate to the tokens used, and ends its concurrency lease. A minute that
@@ -63,6 +67,10 @@ pub trait StateStore: Send + Sync {
     fn correct(&self, ticket: AdmissionTicket, tokens_used: u64) {
         self.settle(ticket, tokens_used);
     }
+
+    /// Corrects what was reserved of budgets in money to the cost of the request. A reservation is settled once: later calls
+    /// change nothing, whichever gateway makes them. One that nobody settles counts as it was reserved. Never waits.
+    fn settle_money(&self, reserved: MoneyReservation, cost: u64);
 
     /// Charges one use to `budget_key`, which allows at most `per_second` uses in any second.
     fn take_per_second<'a>(

@@ -3,6 +3,7 @@
 use crate::state::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
 use crate::state::health::StoreHealthReport;
 use crate::state::memory::MemoryStore;
+use crate::state::money::MoneyReservation;
 use crate::state::per_second_limiter::PerSecondDecision;
 use crate::state::records::unavailable::UnavailableRecordStore;
 use crate::state::records::{
@@ -152,6 +153,10 @@ impl StateStore for InterceptedStore {
         self.memory.settle(ticket, tokens_used);
     }
 
+    fn settle_money(&self, reserved: MoneyReservation, cost: u64) {
+        self.memory.settle_money(reserved, cost);
+    }
+
     fn take_per_second<'a>(
         &'a self,
         budget_key: &'a str,
@@ -202,6 +207,10 @@ impl StateStore for UnreachableStore {
     }
 
     fn settle(&self, _: AdmissionTicket, _: u64) {
+        panic!("nothing was admitted");
+    }
+
+    fn settle_money(&self, _: MoneyReservation, _: u64) {
         panic!("nothing was admitted");
     }
 

@@ -1,5 +1,7 @@
 //! Rate limit headers of every response, and the error for a request above a limit.
 
+use super::cost_bound::CostMaximum;
+use headgate_core::catalog::price::Cost;
 use headgate_core::filter::view::RequestView;
 use headgate_core::state::admission::{AdmissionLimit, LimitKind, LimitStatus};
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -64,8 +66,50 @@ pub fn refusal(limit: &AdmissionLimit, tokens: u64, left: u64, wait: Duration) -
         ),
         LimitKind::TokensPerDay => (FaultKind::OverBudget, budget("day")),
         LimitKind::TokensPerMonth => (FaultKind::OverBudget, budget("month")),
+        LimitKind::CostPerDay | LimitKind::CostPerMonth | LimitKind::CostTotal => (
+            FaultKind::OverBudget,
+            "quota exceeded: the budget of this API key is used up".to_owned(),
+        ),
     };
     Fault::new(kind, message).retry_after(wait)
+}
+
+/// The error for a request that may cost more than what is left of a budget in money.
+pub fn money_refusal(
+    limit: &AdmissionLimit,
+    bound: &CostMaximum,
+    left: u64,
+    wait: Duration,
+) -> Fault {
+    let CostMaximum { nanos, currency } = bound;
+    let amount = |nanos: u64| format!("{} {currency}", Cost(nanos));
+    let (most, left, need) = (amount(limit.most), amount(left), amount(*nanos));
+    let on = match limit.counter.model() {
+        Some(model) => format!(" on model `{model}`"),
+        None => String::new(),
+    };
+    let name = limit.measure().name();
+    let period = match limit.measure() {
+        LimitKind::CostPerDay => " per day",
+        LimitKind::CostPerMonth => " per month",
+        _ => " in total",
+    };
+    let resets = limit.measure() != LimitKind::CostTotal && *nanos <= limit.most;
+    let advice = match resets {
+        true => format!(
+            "try again in {}, or ask the operator of this gateway for more",
+            duration_text(wait)
+        ),
+        false => "ask the operator of this gateway for more".to_owned(),
+    };
+    let message = format!(
+        "quota exceeded: this API key may spend {most}{period}{on} (`{name}`), {left} are left, and this request may cost {need}; shorten it or its limit of output, {advice}"
+    );
+    let fault = Fault::new(FaultKind::OverBudget, message);
+    match resets {
+        true => fault.retry_after(wait),
+        false => fault,
+    }
 }
 
 fn tightest(
@@ -85,11 +129,14 @@ fn tightest(
         .min_by_key(|rate_limit| rate_limit.remaining)
 }
 
-/// The unit of a limit's headers. Concurrent requests have none: no protocol has headers for them.
+/// The unit of a limit's headers. Concurrent requests and money have none: no protocol has headers for them.
 fn header_unit(measure: LimitKind) -> Option<RateLimitUnit> {
     match measure {
         LimitKind::RequestsPerMinute => Some(RateLimitUnit::Requests),
-        LimitKind::Concurrent => None,
+        LimitKind::Concurrent
+        | LimitKind::CostPerDay
+        | LimitKind::CostPerMonth
+        | LimitKind::CostTotal => None,
         LimitKind::TokensPerMinute | LimitKind::TokensPerDay | LimitKind::TokensPerMonth => {
             Some(RateLimitUnit::Tokens)
         }

@@ -140,6 +140,7 @@ mod tests {
         let demand = AdmissionRequest {
             limits: &limits,
             tokens: 100,
+            cost: None,
         };
         let reserved = async || {
             let admission = state.admit(&demand).get().await.unwrap();

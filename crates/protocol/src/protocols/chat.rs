@@ -96,6 +96,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         tools: "tools",
         instructions: None,
         messages: "messages",
+        output_limits: &["max_completion_tokens", "max_tokens"],
         response: ResponseMessages::Choices,
         add_event: add_chunk,
     }),

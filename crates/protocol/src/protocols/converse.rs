@@ -63,6 +63,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         tools: "toolConfig",
         instructions: Some("system"),
         messages: "messages",
+        output_limits: &[],
         response: ResponseMessages::Choices,
         // Traces have the events of callers.
         add_event: |_, _| {},

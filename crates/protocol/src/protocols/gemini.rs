@@ -78,6 +78,7 @@ pub(super) static DESCRIPTOR: LazyLock<ProtocolDescriptor> = LazyLock::new(|| Pr
         tools: "tools",
         instructions: Some("systemInstruction"),
         messages: "contents",
+        output_limits: &[],
         response: ResponseMessages::Choices,
         // Traces have the events of callers.
         add_event: |_, _| {},

@@ -108,6 +108,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         tools: "tools",
         instructions: Some("system"),
         messages: "messages",
+        output_limits: &["max_tokens"],
         response: ResponseMessages::One {
             parts: "content",
             reason: "stop_reason",

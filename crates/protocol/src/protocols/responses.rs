@@ -91,6 +91,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         tools: "tools",
         instructions: Some("instructions"),
         messages: "input",
+        output_limits: &["max_output_tokens"],
         response: ResponseMessages::One {
             parts: "output",
             reason: "status",

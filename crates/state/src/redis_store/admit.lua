@@ -1,15 +1,16 @@
 -- Charges a request to all of its limits, or to none; the same as src/state/limit_counters.rs does.
 --
--- KEYS: one for each limit; then, if tokens or a lease are charged, one under which the admission is noted, in case that
--- nobody awaits it. ARGV: name of the lease, its lifetime in ms, tokens; then kind and maximum of each limit.
+-- KEYS: one for each limit; then, if tokens, money or a lease are charged, one under which the admission is noted, in case
+-- that nobody awaits it; then, if money is charged, one that has what is reserved of it until that is settled. ARGV: name of
+-- the lease, its lifetime in ms, tokens, money in billionths; then kind and maximum of each limit.
 -- Returns: 1 if granted, else 0; the limit that refuses, from 1; ms to wait; the time in ms; then remaining and ms to
 -- the reset of each limit.
-local PLACE_RETRY_MS, NOTE_MS = 1000, 60000
+local PLACE_RETRY_MS, NOTE_MS, RESERVED_MS = 1000, 60000, 40 * DAY_MS
 local now = now_ms()
 local second = floor(now / 1000)
-local place, lease, tokens = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local count = (#ARGV - 3) / 2
-local note = KEYS[count + 1]
+local place, lease, tokens, cost = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local count = (#ARGV - 4) / 2
+local note, reservation = KEYS[count + 1], KEYS[count + 2]
 
 local function until_forgotten(last)
     return math.min(WINDOW_MS, last + WINDOW_MS - now)
@@ -59,6 +60,13 @@ local function look(key, measure, most)
         redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
         limit.used, limit.room, limit.reset = redis.call('ZCARD', key), 1, 0
         limit.wait = limit.used < most and 0 or PLACE_RETRY_MS
+    elseif is_money(measure) then
+        local first, following = period(measure, now)
+        local stored = redis.call('HMGET', key, 'since', 'used')
+        limit.since, limit.following = first, following
+        limit.used = tonumber(stored[1]) == first and tonumber(stored[2]) or 0
+        limit.room, limit.reset = cost, following - now
+        limit.wait = (cost == 0 or limit.used + cost <= most) and 0 or following - now
     elseif is_budget(measure) then
         local first, following = period(measure, now)
         local stored = redis.call('HMGET', key, 'since', 'used')
@@ -79,6 +87,10 @@ local function take(limit)
     if limit.measure == 'concurrent' then
         redis.call('ZADD', limit.key, now + lease, place)
         redis.call('PEXPIRE', limit.key, 2 * lease)
+    elseif is_money(limit.measure) then
+        if cost == 0 then return end
+        redis.call('HSET', limit.key, 'since', digits(limit.since), 'used', digits(limit.used + cost))
+        if limit.following < FOREVER_MS then redis.call('PEXPIREAT', limit.key, digits(limit.following + DAY_MS)) end
     elseif is_budget(limit.measure) then
         redis.call('HSET', limit.key, 'since', limit.since, 'used', limit.used + limit.room)
         redis.call('PEXPIREAT', limit.key, limit.following + DAY_MS)
@@ -93,7 +105,7 @@ end
 
 local limits, in_the_way, longest = {}, 0, 0
 for i = 1, count do
-    limits[i] = look(KEYS[i], ARGV[2 + 2 * i], tonumber(ARGV[3 + 2 * i]))
+    limits[i] = look(KEYS[i], ARGV[3 + 2 * i], tonumber(ARGV[4 + 2 * i]))
     if limits[i].wait > longest then
         in_the_way, longest = i, limits[i].wait
     end
@@ -102,6 +114,7 @@ end
 if in_the_way == 0 and note and not redis.call('SET', note, now, 'NX', 'PX', NOTE_MS) then
     in_the_way = 1
 end
+if in_the_way == 0 and reservation then redis.call('SET', reservation, ARGV[4], 'PX', RESERVED_MS) end
 local answer = { in_the_way == 0 and 1 or 0, in_the_way, longest, now }
 for _, limit in ipairs(limits) do
     if in_the_way == 0 then take(limit) end

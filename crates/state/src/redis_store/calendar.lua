@@ -2,6 +2,8 @@
 local DAY_MS = 24 * 60 * 60 * 1000
 local floor = math.floor
 local WINDOW_MS = 60000
+-- The first millisecond of the year 10000: the end of a period that does not end.
+local FOREVER_MS = 253402300800000
 
 local function days_before(year, month)
     if month <= 2 then year = year - 1 end
@@ -30,7 +32,8 @@ end
 -- The first millisecond of the day or month that contains `now`, and of the next one.
 local function period(measure, now)
     local day = floor(now / DAY_MS)
-    if measure == 'tokens_per_day' then return day * DAY_MS, (day + 1) * DAY_MS end
+    if measure == 'tokens_per_day' or measure == 'cost_per_day' then return day * DAY_MS, (day + 1) * DAY_MS end
+    if measure == 'cost_total' then return 0, FOREVER_MS end
     local year, month = month_of(day)
     local next_year, next_month = year, month + 1
     if month == 12 then next_year, next_month = year + 1, 1 end
@@ -45,3 +48,10 @@ end
 local function is_budget(measure)
     return measure == 'tokens_per_day' or measure == 'tokens_per_month'
 end
+
+local function is_money(measure)
+    return measure == 'cost_per_day' or measure == 'cost_per_month' or measure == 'cost_total'
+end
+
+-- A whole number as text: Lua itself would write 1e+15.
+local function digits(number) return string.format('%.0f', number) end

@@ -1,7 +1,7 @@
 //! Looks up ids and their owners in Redis.
 
 use super::RedisStoreInner;
-use super::outbox::RedisWrite;
+use super::write::RedisWrite;
 use headgate_core::state::StoreUnavailable;
 use std::sync::Arc;
 

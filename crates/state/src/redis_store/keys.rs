@@ -1,6 +1,6 @@
 //! Names of Redis keys. All keys of a caller share a hash tag, so that one cluster node has all keys of a script.
 
-use headgate_core::state::admission::AdmissionLimit;
+use headgate_core::state::admission::CounterKey;
 use headgate_core::state::records::RecordKind;
 use std::fmt::Write;
 
@@ -33,9 +33,9 @@ impl RedisKeys {
     }
 
     /// The key of a limit's counter.
-    pub fn limit(&self, limit: &AdmissionLimit) -> String {
-        let mut key = self.key(limit.counter.caller(), limit.measure().name());
-        if let Some(model) = limit.counter.model() {
+    pub fn limit(&self, counter: &CounterKey) -> String {
+        let mut key = self.key(counter.caller(), counter.measure().name());
+        if let Some(model) = counter.model() {
             key.push(':');
             key.push_str(model);
         }
@@ -47,6 +47,14 @@ impl RedisKeys {
         let mut key = self.key(caller, "admitted");
         key.push(':');
         key.push_str(lease);
+        key
+    }
+
+    /// The key of what a request of `caller` has reserved of budgets in money.
+    pub fn reservation(&self, caller: &str, id: &str) -> String {
+        let mut key = self.key(caller, "reserved");
+        key.push(':');
+        key.push_str(id);
         key
     }
 
@@ -96,8 +104,12 @@ mod tests {
         assert_eq!(keys.owner("r", "primary"), "headgate:{r}:owner:primary");
         let limit = |model: Option<&str>| {
             let model = model.map(Into::into);
-            AdmissionLimit::new(&"ann".into(), model.as_ref(), LimitKind::TokensPerMinute, 1)
+            CounterKey::new("ann".into(), model, LimitKind::TokensPerMinute)
         };
+        assert_eq!(
+            keys.reservation("ann", "7-1"),
+            "headgate:{ann}:reserved:7-1"
+        );
         assert_eq!(keys.limit(&limit(None)), "headgate:{ann}:tokens_per_minute");
         assert_eq!(
             keys.limit(&limit(Some("large"))),

@@ -1,5 +1,6 @@
 //! The state store in Redis, shared by several gateways: each operation is one command or script, on Redis' clock.
 
+mod admission;
 mod client;
 mod concurrency_leases;
 mod connector;
@@ -8,24 +9,23 @@ mod keys;
 mod outbox;
 mod records;
 mod scripts;
+mod write;
 
 pub use client::client;
 
 use bytes::Bytes;
 use concurrency_leases::GatewayConcurrencyLeases;
 use connector::RedisConnector;
-use headgate_core::state::admission::{
-    AdmissionDecision, AdmissionLimit, AdmissionRequest, AdmissionResult, AdmissionTicket,
-    LimitKind,
-};
+use headgate_core::state::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
 use headgate_core::state::health::{StoreHealthCounters, StoreHealthReport, StoreOperation};
+use headgate_core::state::money::MoneyReservation;
 use headgate_core::state::note_cache::NOTE_BYTES_MAX;
 use headgate_core::state::per_second_limiter::PerSecondDecision;
 use headgate_core::state::records::RecordStore;
 use headgate_core::state::settings::RedisSettings;
 use headgate_core::state::{OnStoreFailure, StateStore, StoreFuture, StoreUnavailable};
 use keys::RedisKeys;
-use outbox::{RedisOutbox, RedisWrite};
+use outbox::RedisOutbox;
 use redis::{Client, Pipeline};
 use scripts::{LEASE, LuaScripts};
 use std::sync::Arc;
@@ -34,6 +34,7 @@ use std::{io, thread};
 use tokio::runtime;
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
+use write::RedisWrite;
 
 /// The interval of lease renewals: several fit into the lifetime of a lease.
 const RENEW_EVERY: Duration = LEASE.checked_div(6).expect("six is not zero");
@@ -149,6 +150,10 @@ impl StateStore for RedisStore {
         self.inner.settle(ticket, tokens_used);
     }
 
+    fn settle_money(&self, reserved: MoneyReservation, cost: u64) {
+        self.inner.settle_money(reserved, cost);
+    }
+
     fn correct(&self, mut ticket: AdmissionTicket, tokens_used: u64) {
         // Of its own, since what is noted as settled is not corrected twice.
         ticket.lease = self.inner.leases.next();
@@ -207,45 +212,6 @@ impl Drop for RedisStore {
 }
 
 impl RedisStoreInner {
-    async fn admit(
-        &self,
-        demand: &AdmissionRequest<'_>,
-    ) -> Result<AdmissionResult, StoreUnavailable> {
-        let connection = self.connector.connection()?;
-        let lease = self.leases.next();
-        let name = self.leases.name(lease);
-        let mut keys = self.limit_keys(demand.limits);
-        keys.extend(self.note_key(demand, &name));
-        let command = self.scripts.admit(&keys, &name, demand);
-        let mut guard = AdmissionCancelGuard {
-            outbox: &self.outbox,
-            name,
-            keys,
-            demand,
-            has_reply: false,
-        };
-        let reply: Vec<i64> = self.connector.query(connection, &command).await?;
-        let admission = scripts::admission(&reply, demand, lease).ok_or_else(|| {
-            StoreUnavailable("Redis returned an unexpected result of the script".into())
-        })?;
-        guard.has_reply = true;
-        let taken = leases_among(demand.limits, &guard.keys);
-        if matches!(admission.decision, AdmissionDecision::Granted(_)) && !taken.is_empty() {
-            self.leases.hold(lease, taken);
-        }
-        Ok(admission)
-    }
-
-    /// The key under which an admission is noted, if it charges what a cancellation takes back: tokens or a lease.
-    fn note_key(&self, demand: &AdmissionRequest<'_>, lease: &str) -> Option<String> {
-        let is_taken_back = |limit: &&AdmissionLimit| match limit.measure() {
-            LimitKind::Concurrent => true,
-            measure => measure.counts_tokens() && demand.tokens > 0,
-        };
-        let limit = demand.limits.iter().find(is_taken_back)?;
-        Some(self.keys.admission(limit.counter.caller(), lease))
-    }
-
     async fn take_per_second(
         &self,
         budget_key: &str,
@@ -283,38 +249,6 @@ impl RedisStoreInner {
         outcome
     }
 
-    fn settle(&self, mut ticket: AdmissionTicket, tokens_used: u64) {
-        let estimate = ticket.tokens;
-        ticket.limits.retain(|limit| match limit.measure() {
-            LimitKind::Concurrent => true,
-            measure => measure.counts_tokens() && tokens_used != estimate,
-        });
-        let Some(limit) = ticket.limits.first() else {
-            return;
-        };
-        let lease = self.leases.name(ticket.lease);
-        let mut keys = self.limit_keys(&ticket.limits);
-        let mut measures = ticket.limits.iter().map(AdmissionLimit::measure);
-        // The end of a lease may be repeated without a note.
-        if measures.clone().any(LimitKind::counts_tokens) {
-            keys.push(self.keys.admission(limit.counter.caller(), &lease));
-        }
-        if measures.any(|measure| measure == LimitKind::Concurrent) {
-            self.leases.release(ticket.lease);
-        }
-        self.outbox.push(RedisWrite::Settle {
-            keys,
-            lease,
-            ticket,
-            tokens_used,
-            maybe_executed: None,
-        });
-    }
-
-    fn limit_keys(&self, limits: &[AdmissionLimit]) -> Vec<String> {
-        limits.iter().map(|limit| self.keys.limit(limit)).collect()
-    }
-
     /// Sends queued writes and renews leases, one after the other: a lease is never renewed after its release.
     async fn deliver(&self) {
         let mut renewal = interval(RENEW_EVERY);
@@ -347,38 +281,6 @@ impl RedisStoreInner {
         // A renewal that fails is repeated at the next tick; several fit into the lifetime of a lease.
         let _ = self.connector.send(&mut pipeline).await;
     }
-}
-
-/// Takes back an admission that got no response, or got it too late.
-struct AdmissionCancelGuard<'a> {
-    outbox: &'a RedisOutbox,
-    name: String,
-    keys: Vec<String>,
-    demand: &'a AdmissionRequest<'a>,
-    has_reply: bool,
-}
-
-impl Drop for AdmissionCancelGuard<'_> {
-    fn drop(&mut self) {
-        if !self.has_reply {
-            let limits = self.demand.limits.iter();
-            self.outbox.push(RedisWrite::Cancel {
-                keys: std::mem::take(&mut self.keys),
-                lease: std::mem::take(&mut self.name),
-                limits: limits.map(AdmissionLimit::measure).collect(),
-                tokens: self.demand.tokens,
-            });
-        }
-    }
-}
-
-/// The keys of the limits that count concurrent requests.
-fn leases_among(limits: &[AdmissionLimit], keys: &[String]) -> Vec<String> {
-    let held = limits
-        .iter()
-        .zip(keys)
-        .filter(|(limit, _)| limit.measure() == LimitKind::Concurrent);
-    held.map(|(_, key)| key.clone()).collect()
 }
 
 fn policy(on_store_failure: OnStoreFailure) -> &'static str {

@@ -2,14 +2,12 @@
 
 use super::connector::{PipelineResult, RedisConnector, is_unreachable};
 use super::keys::RedisKeys;
-use super::scripts::{LuaScripts, NOTE};
-use bytes::Bytes;
-use headgate_core::state::admission::{AdmissionTicket, LimitKind};
+use super::scripts::LuaScripts;
+use super::write::RedisWrite;
 use headgate_core::state::affinity::IdChannelEntry;
-use headgate_core::state::health::{StoreHealthCounters, StoreOperation};
+use headgate_core::state::health::StoreHealthCounters;
 use headgate_core::state::lock::lock;
-use headgate_core::state::note_cache::NOTE_KEPT;
-use redis::{Cmd, Pipeline, Value};
+use redis::{Pipeline, Value};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -21,48 +19,6 @@ const WAITING_MAX: usize = 50_000;
 const WAITING_BEFORE_NOTE_MAX: usize = 5_000;
 /// The maximum number of writes in one pipeline.
 const BATCH_MAX: usize = 500;
-/// How long after it may have been executed a settlement is sent again: Redis still has the note by then.
-const REPEAT_MAX: Duration = NOTE.saturating_sub(Duration::from_secs(10));
-
-/// A write to Redis.
-#[derive(Debug)]
-pub enum RedisWrite {
-    Remember {
-        caller: Arc<str>,
-        id: Box<str>,
-        channel: Arc<str>,
-    },
-    /// `caller` used `id`: refreshes its claim, which an id that an earlier version stored does not have yet.
-    Touch {
-        caller: Arc<str>,
-        id: Box<str>,
-        channel: Arc<str>,
-    },
-    Forget {
-        caller: Arc<str>,
-        id: Box<str>,
-    },
-    Settle {
-        keys: Vec<String>,
-        lease: String,
-        ticket: AdmissionTicket,
-        tokens_used: u64,
-        /// When Redis may have executed it for the first time: it was sent, and got no response.
-        maybe_executed: Option<Instant>,
-    },
-    /// Takes back an admission that may have been granted: it got no response.
-    Cancel {
-        /// Those of the limits, and that of the admission's note if it has one.
-        keys: Vec<String>,
-        lease: String,
-        limits: Vec<LimitKind>,
-        tokens: u64,
-    },
-    PutNote {
-        key: Box<str>,
-        text: Bytes,
-    },
-}
 
 /// The queue of writes.
 pub struct RedisOutbox {
@@ -303,97 +259,6 @@ impl RedisOutbox {
         });
         if owners.is_empty() {
             waiting.unwritten.remove(id);
-        }
-    }
-}
-
-impl RedisWrite {
-    fn operation(&self) -> StoreOperation {
-        match self {
-            Self::Remember { .. } => StoreOperation::Remember,
-            Self::Touch { .. } => StoreOperation::ChannelOf,
-            Self::Forget { .. } => StoreOperation::Forget,
-            Self::Settle { .. } | Self::Cancel { .. } => StoreOperation::Settle,
-            Self::PutNote { .. } => StoreOperation::PutNote,
-        }
-    }
-
-    /// The caller, the id, and what becomes known of it, if this write changes the owner of an id.
-    fn owner(&self) -> Option<(&Arc<str>, &str, IdChannelEntry)> {
-        match self {
-            Self::Remember {
-                caller,
-                id,
-                channel,
-            } => Some((caller, id, IdChannelEntry::Claimed(channel.clone()))),
-            Self::Forget { caller, id } => Some((caller, id, IdChannelEntry::Forgotten)),
-            Self::Touch { .. }
-            | Self::Settle { .. }
-            | Self::Cancel { .. }
-            | Self::PutNote { .. } => None,
-        }
-    }
-
-    /// Whether Redis would notice that it has executed this write before. Others than settlements may be repeated anyway.
-    fn may_be_sent(&self, now: Instant) -> bool {
-        match self {
-            Self::Settle {
-                maybe_executed: Some(at),
-                ..
-            } => now.saturating_duration_since(*at) < REPEAT_MAX,
-            _ => true,
-        }
-    }
-
-    /// This write after it was sent and got no response.
-    fn noted_as_sent(mut self, at: Instant) -> Self {
-        if let Self::Settle { maybe_executed, .. } = &mut self {
-            maybe_executed.get_or_insert(at);
-        }
-        self
-    }
-
-    fn command(&self, scripts: &LuaScripts, keys: &RedisKeys, id_ttl: Duration) -> Cmd {
-        match self {
-            Self::Remember {
-                caller,
-                id,
-                channel,
-            } => {
-                let mut command = redis::cmd("SET");
-                command.arg(keys.affinity(caller, id)).arg(&**channel);
-                command.arg("PX").arg(id_ttl.as_millis() as u64);
-                command
-            }
-            Self::Touch {
-                caller,
-                id,
-                channel,
-            } => scripts.claim(&keys.owner(id, channel), caller, id_ttl),
-            Self::Forget { caller, id } => {
-                let mut command = redis::cmd("DEL");
-                command.arg(keys.affinity(caller, id));
-                command
-            }
-            Self::Settle {
-                keys,
-                lease,
-                ticket,
-                tokens_used,
-                ..
-            } => scripts.settle(keys, lease, ticket, *tokens_used),
-            Self::Cancel {
-                keys,
-                lease,
-                limits,
-                tokens,
-            } => scripts.cancel(keys, lease, limits, *tokens),
-            Self::PutNote { key, text } => {
-                let mut command = redis::cmd("SET");
-                command.arg(keys.note(key)).arg(&text[..]);
-                command.arg("PX").arg(NOTE_KEPT.as_millis() as u64);
-                command
-            }
         }
     }
 }

@@ -4,7 +4,9 @@ use headgate_core::state::admission::{
     AdmissionDecision, AdmissionRequest, AdmissionResult, AdmissionTicket, LimitKind, LimitStatus,
 };
 use headgate_core::state::clock::ClockReading;
+use headgate_core::state::money::MoneyReservation;
 use redis::{Cmd, Script};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long Redis remembers that an admission was granted, cancelled or settled; the same as in the scripts.
@@ -18,6 +20,7 @@ const COUNT_MAX: u64 = 1 << 53;
 pub struct LuaScripts {
     admit: Script,
     settle: Script,
+    settle_money: Script,
     renew: Script,
     pace: Script,
     records: Script,
@@ -30,6 +33,7 @@ impl LuaScripts {
         Self {
             admit: script(include_str!("admit.lua")),
             settle: script(include_str!("settle.lua")),
+            settle_money: script(include_str!("settle_money.lua")),
             renew: script(include_str!("renew.lua")),
             pace: script(include_str!("pace.lua")),
             records: script(include_str!("records.lua")),
@@ -37,10 +41,11 @@ impl LuaScripts {
         }
     }
 
-    pub fn all(&self) -> [&Script; 6] {
+    pub fn all(&self) -> [&Script; 7] {
         [
             &self.admit,
             &self.settle,
+            &self.settle_money,
             &self.renew,
             &self.pace,
             &self.records,
@@ -48,14 +53,15 @@ impl LuaScripts {
         ]
     }
 
-    /// Charges `demand` to its limits; `keys` are the keys of those limits, and that of the admission's note if it charges
-    /// tokens or a lease; `lease` is the name of the lease.
+    /// Charges `demand` to its limits; `keys` are the keys of those limits, that of the admission's note if it charges tokens,
+    /// money or a lease, and that of its reservation if it charges money; `lease` is the name of the lease.
     pub fn admit(&self, keys: &[String], lease: &str, demand: &AdmissionRequest<'_>) -> Cmd {
         let mut command = call(&self.admit, keys);
         command
             .arg(lease)
             .arg(LEASE.as_millis() as u64)
-            .arg(demand.tokens.min(COUNT_MAX));
+            .arg(demand.tokens.min(COUNT_MAX))
+            .arg(demand.cost.unwrap_or(0).min(COUNT_MAX));
         for limit in demand.limits {
             command
                 .arg(limit.measure().name())
@@ -81,6 +87,16 @@ impl LuaScripts {
             .arg(tokens_used.min(COUNT_MAX));
         for limit in &ticket.limits {
             command.arg(limit.measure().name());
+        }
+        command
+    }
+
+    /// Corrects what was reserved of budgets in money; `keys` are those of the limits, and that of the reservation.
+    pub fn settle_money(&self, keys: &[String], reserved: &MoneyReservation, cost: u64) -> Cmd {
+        let mut command = call(&self.settle_money, keys);
+        command.arg(reserved.taken_ms).arg(cost.min(COUNT_MAX));
+        for counter in &reserved.counters {
+            command.arg(counter.measure().name());
         }
         command
     }
@@ -128,6 +144,7 @@ pub fn admission(
     reply: &[i64],
     demand: &AdmissionRequest<'_>,
     lease: u64,
+    id: impl FnOnce() -> Arc<str>,
 ) -> Option<AdmissionResult> {
     let (head, limit_statuses) = reply.split_at_checked(4)?;
     let &[granted, in_the_way, wait, now] = head else {
@@ -141,21 +158,24 @@ pub fn admission(
             reset: Duration::from_millis(count(pair[1])),
         })
         .collect();
-    let decision = match granted {
-        1 => AdmissionDecision::Granted(AdmissionTicket {
-            limits: demand.limits.to_vec(),
-            tokens: demand.tokens,
-            taken_at: ClockReading::from_server(count(now)),
-            lease,
-        }),
-        _ => AdmissionDecision::Refused {
-            limit: usize::try_from(in_the_way).ok()?.checked_sub(1)?,
-            retry_after: Duration::from_millis(count(wait)),
-        },
+    let (decision, money) = match granted {
+        1 => {
+            let taken_at = ClockReading::from_server(count(now));
+            let (ticket, money) = AdmissionTicket::granted(demand, taken_at, lease, id);
+            (AdmissionDecision::Granted(ticket), money)
+        }
+        _ => {
+            let refused = AdmissionDecision::Refused {
+                limit: usize::try_from(in_the_way).ok()?.checked_sub(1)?,
+                retry_after: Duration::from_millis(count(wait)),
+            };
+            (refused, None)
+        }
     };
     (limit_statuses.len() == demand.limits.len()).then_some(AdmissionResult {
         limit_statuses,
         decision,
+        money,
     })
 }
 

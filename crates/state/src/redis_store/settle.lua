@@ -40,8 +40,8 @@ for i = 1, count do
     local key, measure = KEYS[i], ARGV[4 + i]
     if measure == 'concurrent' then
         redis.call('ZREM', key, place)
-    elseif not taken then
-        -- The request was never admitted.
+    elseif not taken or is_money(measure) then
+        -- The request was never admitted, or its money is settled apart.
     elseif is_budget(measure) then
         local stored = redis.call('HMGET', key, 'since', 'used')
         if tonumber(stored[1]) == period(measure, taken) then

@@ -1,16 +1,17 @@
 //! The SQLite file: its tables, and how they are written and read.
 
+use super::money_table::{self, MONEY_TABLES};
+use super::new_file::{create, rename_corrupt_file};
 use bytes::Bytes;
 use headgate_core::state::admission::{CounterKey, LimitKind};
 use headgate_core::state::calendar::{DAY_MS, period, whole_ms};
+use headgate_core::state::money::MoneyReservation;
 use headgate_core::state::note_cache::NOTE_KEPT;
 use rusqlite::{
     Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
 };
-use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,6 +68,13 @@ pub enum StateFileWrite {
         since: u64,
         tokens: i64,
     },
+    /// Corrects what was reserved of budgets in money, unless it is settled.
+    SettleMoney {
+        reserved: MoneyReservation,
+        cost: u64,
+    },
+    /// Takes back what may have been reserved of budgets in money, and what may still be: nobody awaited it.
+    CancelMoney { reserved: MoneyReservation },
     /// Stores a text under a key.
     PutNote { key: Box<str>, text: Bytes },
 }
@@ -240,6 +248,7 @@ impl StateDatabase {
             "DELETE FROM spent WHERE since_ms < ?1",
             params![now_ms.saturating_sub(BUDGET_KEPT_MS).cast_signed()],
         )?;
+        money_table::prune(&self.connection, now_ms)?;
         let noted = self.prune_notes(now_ms)?;
         Ok([expired, crowded, noted].contains(&PRUNED_AT_ONCE))
     }
@@ -277,6 +286,8 @@ impl StateDatabase {
         connection.execute_batch(&format!("BEGIN IMMEDIATE; {TABLES} {set_version} COMMIT;"))?;
         // Without the index, which an earlier version did not create and a full disk does not hold, lookups are only slower.
         let _ = connection.execute_batch(ID_INDEX);
+        // Without these tables no money can be spent.
+        let _ = connection.execute_batch(MONEY_TABLES);
         Ok(Self { connection })
     }
 }
@@ -332,6 +343,12 @@ fn write_all(
             StateFileWrite::PutNote { key, text } => {
                 noted.execute(params![key, &text[..], now_ms])?;
             }
+            StateFileWrite::SettleMoney { reserved, cost } => {
+                money_table::settle(transaction, reserved, *cost)?;
+            }
+            StateFileWrite::CancelMoney { reserved } => {
+                money_table::cancel(transaction, reserved)?;
+            }
             StateFileWrite::AddTokens {
                 counter,
                 since,
@@ -358,36 +375,4 @@ fn write_all(
         }
     }
     Ok(result)
-}
-
-/// Creates the file, readable only for its owner: it records which caller requested what.
-fn create(path: &Path) -> io::Result<()> {
-    // Opening a pipe would wait for its reader.
-    if path.metadata().is_ok_and(|found| !found.is_file()) {
-        return Err(io::Error::other("it is no regular file"));
-    }
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(path)
-        .map(drop)
-}
-
-/// Renames the file, and SQLite's other files beside it.
-fn rename_corrupt_file(path: &Path) -> io::Result<PathBuf> {
-    let beside = |suffix: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        PathBuf::from(name)
-    };
-    let renamed = beside(".broken");
-    std::fs::rename(path, &renamed)?;
-    for suffix in ["-wal", "-shm"] {
-        match std::fs::remove_file(beside(suffix)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(renamed)
 }

@@ -1,9 +1,12 @@
 //! The state store of one machine: memory, with an SQLite file for what must survive a restart.
 //!
 //! Ids, budgets and notes are in the file. Counters of seconds and minutes and concurrency leases mean nothing after a
-//! restart, and are only in memory.
+//! restart, and are only in memory. Money is counted in the file alone, in the transaction that reserves it.
 
 mod file;
+mod money_admission;
+mod money_table;
+mod new_file;
 mod reader;
 mod record_table;
 mod records;
@@ -20,10 +23,12 @@ use headgate_core::state::health::{StoreHealthCounters, StoreHealthReport};
 use headgate_core::state::limit_counters::LocalLimitCounters;
 use headgate_core::state::local_limits::LocalLimiter;
 use headgate_core::state::lock::lock;
+use headgate_core::state::money::MoneyReservation;
 use headgate_core::state::note_cache::NOTE_BYTES_MAX;
 use headgate_core::state::per_second_limiter::PerSecondDecision;
 use headgate_core::state::records::RecordStore;
 use headgate_core::state::{StateStore, StoreFuture, StoreUnavailable};
+use money_admission::MoneyAdmission;
 use reader::StateReaderHandle;
 use records::SqliteRecordStore;
 use std::path::Path;
@@ -194,7 +199,20 @@ impl StateStore for SqliteStore {
     }
 
     fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult> {
-        self.limits.admit(demand)
+        match demand.cost.filter(|cost| *cost > 0) {
+            Some(cost) if demand.money_limits().next().is_some() => {
+                StoreFuture::Later(Box::pin(async move {
+                    let admission = MoneyAdmission {
+                        limits: &self.limits,
+                        records: &self.records,
+                        queue: &self.queue,
+                        tally: &self.tally,
+                    };
+                    admission.admit(demand, cost).await
+                }))
+            }
+            _ => self.limits.admit(demand),
+        }
     }
 
     fn settle(&self, ticket: AdmissionTicket, tokens_used: u64) {
@@ -206,6 +224,10 @@ impl StateStore for SqliteStore {
         self.limits.settle(&ticket, tokens_used);
         let [used, counted] = [tokens_used, ticket.tokens].map(u64::cast_signed);
         self.add_tokens(&ticket, used.saturating_sub(counted));
+    }
+
+    fn settle_money(&self, reserved: MoneyReservation, cost: u64) {
+        self.write(StateFileWrite::SettleMoney { reserved, cost });
     }
 
     fn take_per_second<'a>(

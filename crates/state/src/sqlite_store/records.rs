@@ -73,7 +73,8 @@ impl SqliteRecordStore {
         Ok(Self { operations, tally })
     }
 
-    fn run<'a, T: Send + 'static>(
+    /// Runs an operation in a transaction of the thread.
+    pub fn run<'a, T: Send + 'static>(
         &'a self,
         work: impl FnMut(&SqlRecordTable<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> StoreFuture<'a, T> {

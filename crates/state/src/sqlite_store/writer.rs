@@ -220,7 +220,9 @@ fn operation(write: &StateFileWrite) -> StoreOperation {
         StateFileWrite::Remember { .. } => StoreOperation::Remember,
         StateFileWrite::Touch { .. } => StoreOperation::ChannelOf,
         StateFileWrite::Forget { .. } => StoreOperation::Forget,
-        StateFileWrite::AddTokens { .. } => StoreOperation::Settle,
+        StateFileWrite::AddTokens { .. }
+        | StateFileWrite::SettleMoney { .. }
+        | StateFileWrite::CancelMoney { .. } => StoreOperation::Settle,
         StateFileWrite::PutNote { .. } => StoreOperation::PutNote,
     }
 }

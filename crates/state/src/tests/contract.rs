@@ -1,5 +1,9 @@
 //! The behaviour that every store must have.
 
+use super::money::{
+    a_reservation_is_settled_once, all_budgets_are_reserved_or_none,
+    money_is_reserved_up_to_the_budget, what_costs_nothing_needs_no_budget,
+};
 use super::*;
 use bytes::Bytes;
 use headgate_core::state::memory::MemoryStore;
@@ -30,6 +34,10 @@ behaviours![
     all_limits_are_taken_or_none,
     budgets_are_spent_and_corrected,
     what_a_budget_has_counted_is_corrected_later_and_more_than_once,
+    money_is_reserved_up_to_the_budget,
+    a_reservation_is_settled_once,
+    all_budgets_are_reserved_or_none,
+    what_costs_nothing_needs_no_budget,
     models_and_callers_are_counted_apart,
     a_limit_that_was_raised_keeps_its_count,
     limit_statuses_report_what_remains,

@@ -2,6 +2,7 @@
 
 mod clocks;
 mod contract;
+mod money;
 mod reconciliation;
 mod records;
 mod redis_connections;
@@ -40,7 +41,11 @@ fn limit(caller: &Arc<str>, measure: LimitKind, most: u64) -> AdmissionLimit {
 
 async fn admit(store: &dyn StateStore, limits: &[AdmissionLimit], tokens: u64) -> AdmissionResult {
     store
-        .admit(&AdmissionRequest { limits, tokens })
+        .admit(&AdmissionRequest {
+            limits,
+            tokens,
+            cost: None,
+        })
         .get()
         .await
         .unwrap()

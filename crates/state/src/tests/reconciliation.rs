@@ -115,6 +115,7 @@ fn play(store: &dyn StateStore, clocks: &TestClock, steps: &[Step]) -> Result<()
     let admit = |tokens| match store.admit(&AdmissionRequest {
         limits: &limits,
         tokens,
+        cost: None,
     }) {
         StoreFuture::Ready(Ok(result)) => result,
         _ => panic!("this store never waits"),
@@ -189,7 +190,11 @@ fn counters_with_a_file_reconcile() {
 
 /// Begins an admission, and leaves after one poll; returns whether it left before the response.
 async fn abandon(store: &dyn StateStore, limits: &[AdmissionLimit], tokens: u64) -> bool {
-    let demand = AdmissionRequest { limits, tokens };
+    let demand = AdmissionRequest {
+        limits,
+        tokens,
+        cost: None,
+    };
     let mut admitting = Box::pin(store.admit(&demand).get());
     let first_poll = std::future::poll_fn(|context| Poll::Ready(admitting.as_mut().poll(context)));
     match first_poll.await {

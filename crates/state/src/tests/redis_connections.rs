@@ -14,7 +14,11 @@ const MOST: u64 = 1 << 20;
 
 /// What each limit has used; `None` while Redis is unreachable.
 async fn used(store: &dyn StateStore, limits: &[AdmissionLimit]) -> Option<Vec<u64>> {
-    let demand = AdmissionRequest { limits, tokens: 0 };
+    let demand = AdmissionRequest {
+        limits,
+        tokens: 0,
+        cost: None,
+    };
     let admission = store.admit(&demand).get().await.ok()?;
     let statuses = admission.limit_statuses.iter();
     Some(statuses.map(|status| MOST - status.remaining).collect())
@@ -65,8 +69,11 @@ async fn an_admission_that_comes_after_its_cancellation_charges_nothing() {
     let tokens = TOKEN_LIMITS.map(|measure| limit(&ann, measure, MOST));
     let lease = [limit(&caller(), LimitKind::Concurrent, 1)];
     proxy.hold(Direction::Requests);
-    let demands = [(&tokens[..], 100), (&lease[..], 0)]
-        .map(|(limits, tokens)| AdmissionRequest { limits, tokens });
+    let demands = [(&tokens[..], 100), (&lease[..], 0)].map(|(limits, tokens)| AdmissionRequest {
+        limits,
+        tokens,
+        cost: None,
+    });
     let [first, second] = demands.each_ref().map(|demand| store.admit(demand).get());
     let (first, second) = tokio::join!(first, second);
     assert!(first.is_err() && second.is_err());

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// How long to wait until the server listens, on a busy machine.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// A `redis-server` that stores nothing on disk.
+/// A `redis-server`, which stores nothing on disk unless it is started so.
 pub struct RedisServer {
     child: Option<Child>,
     pub port: u16,
@@ -20,6 +20,23 @@ pub struct RedisServer {
 impl RedisServer {
     pub fn start() -> Self {
         Self::start_with(|_| Vec::new(), false)
+    }
+
+    /// Starts a server that has each write on disk, in `folder`, before it responds: a restart finds all of them.
+    pub fn start_durable(folder: &Path) -> Self {
+        let options = |_| {
+            let folder = folder.to_str().unwrap();
+            let options = [
+                "--appendonly",
+                "yes",
+                "--appendfsync",
+                "always",
+                "--dir",
+                folder,
+            ];
+            options.map(ToString::to_string).to_vec()
+        };
+        Self::start_with(options, false)
     }
 
     /// Starts the server with TLS only, with the certificates of `folder`, and a password.
@@ -50,7 +67,7 @@ impl RedisServer {
         }
     }
 
-    /// Restarts the server on its port, without its data.
+    /// Restarts the server on its port, without its data unless it is durable.
     pub fn restart(&mut self) {
         self.kill();
         let until = Instant::now() + MAX_WAIT;

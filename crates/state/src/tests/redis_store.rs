@@ -217,7 +217,8 @@ async fn a_killed_redis_is_unreachable_at_once_and_reconnected() {
                 store
                     .admit(&AdmissionRequest {
                         limits: &limits,
-                        tokens: 0
+                        tokens: 0,
+                        cost: None
                     })
                     .get()
                     .await
@@ -315,6 +316,7 @@ async fn the_lease_of_an_abandoned_admission_is_released() {
         let demand = AdmissionRequest {
             limits: &limits,
             tokens: 0,
+            cost: None,
         };
         let StoreFuture::Later(mut pending) = store.admit(&demand) else {
             panic!("Redis has to be asked");
@@ -333,6 +335,7 @@ async fn the_lease_of_an_abandoned_admission_is_released() {
         let demand = AdmissionRequest {
             limits: &limits,
             tokens: 0,
+            cost: None,
         };
         let admission = store.admit(&demand).get().await;
         admission.is_ok_and(|admission| matches!(admission.decision, AdmissionDecision::Granted(_)))
@@ -352,6 +355,7 @@ async fn the_outbox_is_bounded_and_counts_dropped_writes() {
         let demand = AdmissionRequest {
             limits: &limits,
             tokens: 0,
+            cost: None,
         };
         assert!(store.admit(&demand).get().await.is_err());
     }

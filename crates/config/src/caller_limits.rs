@@ -1,0 +1,68 @@
+//! `limits` of a caller in `routes.yaml`.
+
+use headgate_core::scalar::UnitPrice;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Limits of a caller, in total and by model.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub struct CallerLimitsConfig {
+    /// Requests in any 60 s.
+    #[schemars(range(min = 1))]
+    pub requests_per_minute: Option<u64>,
+    /// Input and output tokens in any 60 s; reserved by estimate, settled by the reported usage.
+    #[schemars(range(min = 1))]
+    pub tokens_per_minute: Option<u64>,
+    /// Requests at one time.
+    #[schemars(range(min = 1))]
+    pub concurrent: Option<u64>,
+    /// Tokens in a calendar day, UTC.
+    #[schemars(range(min = 1))]
+    pub tokens_per_day: Option<u64>,
+    /// Tokens in a calendar month, UTC.
+    #[schemars(range(min = 1))]
+    pub tokens_per_month: Option<u64>,
+    /// Money in a calendar day, UTC, in the currency of `prices`: what a request can cost is reserved before it is sent, and
+    /// settled on its cost. At most 9000000. Requires `prices`. Default: no limit.
+    pub cost_per_day: Option<UnitPrice>,
+    /// Money in a calendar month, UTC, as `cost_per_day`. Default: no limit.
+    pub cost_per_month: Option<UnitPrice>,
+    /// Money for ever, as `cost_per_day`. Raise it when the caller has spent it. Default: no limit.
+    pub cost_total: Option<UnitPrice>,
+    /// Open client connections.
+    #[schemars(range(min = 1))]
+    pub connections: Option<u32>,
+    /// Additional limits by platform model, counted separately for each model. `*` matches any
+    /// characters; an exact name takes precedence over patterns, a longer pattern over a shorter one.
+    pub models: BTreeMap<String, CallerModelLimitsConfig>,
+}
+
+/// Limits of a caller for a model.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub struct CallerModelLimitsConfig {
+    /// Requests in any 60 s.
+    #[schemars(range(min = 1))]
+    pub requests_per_minute: Option<u64>,
+    /// Input and output tokens in any 60 s; reserved by estimate, settled by the reported usage.
+    #[schemars(range(min = 1))]
+    pub tokens_per_minute: Option<u64>,
+    /// Requests at one time.
+    #[schemars(range(min = 1))]
+    pub concurrent: Option<u64>,
+    /// Tokens in a calendar day, UTC.
+    #[schemars(range(min = 1))]
+    pub tokens_per_day: Option<u64>,
+    /// Tokens in a calendar month, UTC.
+    #[schemars(range(min = 1))]
+    pub tokens_per_month: Option<u64>,
+    /// Money in a calendar day, UTC, in the currency of `prices`: what a request can cost is reserved before it is sent, and
+    /// settled on its cost. At most 9000000. Requires `prices`. Default: no limit.
+    pub cost_per_day: Option<UnitPrice>,
+    /// Money in a calendar month, UTC, as `cost_per_day`. Default: no limit.
+    pub cost_per_month: Option<UnitPrice>,
+    /// Money for ever, as `cost_per_day`. Raise it when the caller has spent it. Default: no limit.
+    pub cost_total: Option<UnitPrice>,
+}

@@ -1,0 +1,170 @@
+//! Checks budgets in money: what a request can cost must be known before it is sent.
+
+use super::ProblemCollector;
+use crate::caller_limits::{CallerLimitsConfig, CallerModelLimitsConfig};
+use crate::routes::CallerConfig;
+use headgate_core::catalog::Catalog;
+use headgate_core::catalog::caller::Callers;
+use headgate_core::catalog::model::{Candidate, Model};
+use headgate_core::catalog::price::{ModelPrice, NANOS};
+use headgate_core::pointer::child;
+use headgate_core::scalar::UnitPrice;
+use headgate_core::scalar::model_pattern::ModelPattern;
+use headgate_protocol::Protocol;
+use std::sync::Arc;
+
+/// The largest budget, in units of the currency: Redis counts exactly up to 2^53 billionths.
+const BUDGET_MAX: u64 = 9_000_000;
+/// Models that a message names.
+const NAMED_MAX: usize = 5;
+
+/// The budgets of a caller in total or for a model, with their keys.
+type Amounts = [(&'static str, Option<UnitPrice>); 3];
+
+/// Reports budgets that are too large to be exact, and models of callers with budgets whose requests have no bound.
+pub(crate) fn check(
+    configs: &[CallerConfig],
+    callers: &Callers,
+    catalog: &Catalog,
+    problems: &mut ProblemCollector<'_>,
+) {
+    for (index, config) in configs.iter().enumerate() {
+        let at = format!("/callers/{index}/limits");
+        check_amounts(&total(&config.limits), &at, problems);
+        for (name, limits) in &config.limits.models {
+            let at = child(&child(&at, "models"), name);
+            check_amounts(&for_model(limits), &at, problems);
+        }
+        let Some(key) = first_budget(&config.limits) else {
+            continue;
+        };
+        let caller = callers.by_name(Some(&config.name));
+        let models = catalog.models().filter(|model| {
+            let may_use = caller.is_some_and(|caller| caller.may_use_model(&model.name));
+            may_use && is_budgeted(&config.limits, &model.name)
+        });
+        let models: Vec<_> = models.collect();
+        if problems.errors() == 0 {
+            let at = format!("{at}/{key}");
+            check_prices(catalog, &at, problems);
+            report(&models, lacks_output_limit, &OUTPUT, &at, problems);
+            report(&models, has_only_credits, &CREDITS, &at, problems);
+        }
+    }
+}
+
+/// What is wrong with models, and what to do.
+struct UnboundedModels {
+    reason: &'static str,
+    hint: &'static str,
+}
+
+const OUTPUT: UnboundedModels = UnboundedModels {
+    reason: "what a request can cost is not known, as these models have a price of output and no `max_output_tokens`",
+    hint: "add `max_output_tokens` to them in `models`: the most tokens that the model can write",
+};
+const CREDITS: UnboundedModels = UnboundedModels {
+    reason: "what a video can cost is not known, as these models have a price of credits and none of seconds",
+    hint: "add `video_second` to their prices: the most that a second costs",
+};
+
+fn check_amounts(amounts: &Amounts, at: &str, problems: &mut ProblemCollector<'_>) {
+    for (key, amount) in amounts {
+        if amount.is_some_and(|amount| amount.nanos() > BUDGET_MAX * NANOS) {
+            let reason = format!("expected at most {BUDGET_MAX}: larger amounts are not exact");
+            problems.error(&child(at, key), reason, None);
+        }
+    }
+}
+
+/// Reports a budget without any price.
+fn check_prices(catalog: &Catalog, at: &str, problems: &mut ProblemCollector<'_>) {
+    let mut models = catalog.models();
+    let is_priced = |one: &Candidate| one.price().is_some();
+    let has_prices = models.any(|model| model.all_candidates.iter().any(is_priced));
+    if !has_prices && catalog.models().next().is_some() {
+        let reason = "a budget in money requires `prices`: without them, all requests are free";
+        problems.error(at, reason, Some("add `prices`, or limit tokens instead"));
+    }
+}
+
+fn report(
+    models: &[&Arc<Model>],
+    is_wrong: fn(&Model) -> bool,
+    what: &UnboundedModels,
+    at: &str,
+    problems: &mut ProblemCollector<'_>,
+) {
+    let wrong = models.iter().filter(|model| is_wrong(model));
+    let mut names: Vec<String> = wrong.map(|model| format!("`{}`", model.name)).collect();
+    if names.is_empty() {
+        return;
+    }
+    let more = names.len().saturating_sub(NAMED_MAX);
+    names.truncate(NAMED_MAX);
+    let more = match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let reason = format!("{}: {}{more}", what.reason, names.join(", "));
+    problems.error(at, reason, Some(what.hint));
+}
+
+fn lacks_output_limit(model: &Model) -> bool {
+    let has_price = |one: &Candidate| {
+        let tokens = one.price().and_then(|price| price.tokens.as_ref());
+        let is_priced = tokens.is_some_and(|tokens| tokens.output.max(tokens.reasoning) > 0);
+        let mut protocols = one.channel.protocols.iter();
+        is_priced && protocols.any(|protocol: &Protocol| protocol.descriptor().has_output_tokens())
+    };
+    let limit = model.properties.translation.max_output_tokens;
+    limit.is_none() && model.all_candidates.iter().any(has_price)
+}
+
+fn has_only_credits(model: &Model) -> bool {
+    let is_unbounded = |price: &ModelPrice| price.credit.is_some() && price.video.is_none();
+    let mut all = model.all_candidates.iter();
+    all.any(|one| one.price().is_some_and(is_unbounded))
+}
+
+/// Whether a budget applies to the model.
+fn is_budgeted(limits: &CallerLimitsConfig, model: &str) -> bool {
+    let has_amount = |amounts: Amounts| amounts.iter().any(|(_, amount)| amount.is_some());
+    let mut by_model = limits.models.iter();
+    has_amount(total(limits))
+        || by_model.any(|(name, limits)| {
+            has_amount(for_model(limits)) && ModelPattern::new(name).matches(model)
+        })
+}
+
+/// The key of the first budget, to which a problem with models is reported.
+fn first_budget(limits: &CallerLimitsConfig) -> Option<String> {
+    let first = |amounts: Amounts| {
+        let mut set = amounts.iter().filter(|(_, amount)| amount.is_some());
+        set.next().map(|(key, _)| *key)
+    };
+    if let Some(key) = first(total(limits)) {
+        return Some(key.to_owned());
+    }
+    let mut models = limits.models.iter();
+    models.find_map(|(name, limits)| {
+        let key = first(for_model(limits))?;
+        Some(child(&child("models", name), key))
+    })
+}
+
+fn total(limits: &CallerLimitsConfig) -> Amounts {
+    [
+        ("cost_per_day", limits.cost_per_day),
+        ("cost_per_month", limits.cost_per_month),
+        ("cost_total", limits.cost_total),
+    ]
+}
+
+fn for_model(limits: &CallerModelLimitsConfig) -> Amounts {
+    [
+        ("cost_per_day", limits.cost_per_day),
+        ("cost_per_month", limits.cost_per_month),
+        ("cost_total", limits.cost_total),
+    ]
+}

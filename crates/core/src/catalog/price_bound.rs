@@ -1,0 +1,212 @@
+//! The most that a request can cost by the prices of a model, before it is sent.
+
+use super::price::{Cost, ModelPrice, TokenPrices, VideoPrices};
+use crate::task::family::RequestedVideo;
+
+/// Tokens that a price of tokens is the price of.
+const TOKENS_PER_PRICE: u128 = 1_000_000;
+const MINUTE_MS: u128 = 60_000;
+
+/// The most that a provider can do for a request.
+#[derive(Clone, Debug, Default)]
+pub struct WorkMaximum {
+    pub input_tokens: u64,
+    /// `None` if nothing limits them.
+    pub output_tokens: Option<u64>,
+    pub images: u64,
+    pub audio_ms: u64,
+    /// The video of a create.
+    pub video: Option<VideoMaximum>,
+}
+
+/// The video of a create, as far as its price depends on it.
+#[derive(Clone, Debug)]
+pub struct VideoMaximum {
+    pub requested: RequestedVideo,
+    /// Whether the provider may make it in another resolution than that.
+    pub may_have_other_resolution: bool,
+}
+
+/// Why the cost of a request has no bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnboundedCost {
+    /// Neither the request nor the model limits the tokens of the output.
+    OutputTokens,
+    /// Neither the request nor the price has the duration of the video, or its resolution has no price.
+    Video,
+}
+
+impl ModelPrice {
+    /// The most that such a request can cost, in billionths of the currency's unit; 0 if nothing of it has a price.
+    ///
+    /// # Errors
+    /// Nothing limits its cost.
+    pub fn bound(&self, work: &WorkMaximum) -> Result<u64, UnboundedCost> {
+        let tokens = match &self.tokens {
+            Some(prices) => prices.bound(work)?,
+            None => 0,
+        };
+        let images = u128::from(self.image.unwrap_or(0)) * u128::from(work.images);
+        let audio = u128::from(self.audio_minute.unwrap_or(0)) * u128::from(work.audio_ms);
+        let video = match (&work.video, &self.video) {
+            (Some(video), Some(prices)) => prices.bound(video)?,
+            // What a credit is worth is known, and not how many of them the video takes.
+            (Some(_), None) if self.credit.is_some() => return Err(UnboundedCost::Video),
+            _ => 0,
+        };
+        let parts = [tokens, images, audio.div_ceil(MINUTE_MS), video];
+        let sum = parts.into_iter().fold(0, u128::saturating_add);
+        Ok(Cost::from_nanos(sum).0)
+    }
+}
+
+impl TokenPrices {
+    fn bound(&self, work: &WorkMaximum) -> Result<u128, UnboundedCost> {
+        let input = self.input.max(self.cached_input).max(self.cache_write);
+        let output = self.output.max(self.reasoning);
+        let output_tokens = match (output, work.output_tokens) {
+            (0, _) => 0,
+            (_, Some(tokens)) => tokens,
+            (_, None) => return Err(UnboundedCost::OutputTokens),
+        };
+        let sum = u128::from(input) * u128::from(work.input_tokens)
+            + u128::from(output) * u128::from(output_tokens);
+        Ok(sum.div_ceil(TOKENS_PER_PRICE))
+    }
+}
+
+impl VideoPrices {
+    fn bound(&self, video: &VideoMaximum) -> Result<u128, UnboundedCost> {
+        let wanted = video.requested.resolution.as_deref();
+        let mut named = self.by_resolution.iter();
+        let named = named.find(|(resolution, _)| wanted == Some(&**resolution));
+        let dearest = || self.by_resolution.iter().map(|(_, price)| *price).max();
+        let price = match named {
+            Some((_, price)) if !video.may_have_other_resolution => Some(*price),
+            _ => dearest().max(self.other),
+        };
+        let default_ms = self.default_seconds.map(|it| u64::from(it) * 1000);
+        let duration_ms = video.requested.duration_ms.or(default_ms);
+        let (Some(price), Some(duration_ms)) = (price, duration_ms) else {
+            return Err(UnboundedCost::Video);
+        };
+        Ok((u128::from(price) * u128::from(duration_ms)).div_ceil(1000))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headgate_protocol::usage::TokenUsage;
+
+    fn price() -> ModelPrice {
+        ModelPrice {
+            tokens: Some(TokenPrices {
+                input: 3,
+                cached_input: 1,
+                cache_write: 4,
+                output: 10,
+                reasoning: 12,
+            }),
+            ..ModelPrice::none("USD".into())
+        }
+    }
+
+    fn tokens(input_tokens: u64, output_tokens: Option<u64>) -> WorkMaximum {
+        WorkMaximum {
+            input_tokens,
+            output_tokens,
+            ..WorkMaximum::default()
+        }
+    }
+
+    #[test]
+    fn no_usage_within_the_bound_costs_more() {
+        let price = price();
+        for (input, output) in [(1, 1), (1000, 7), (999_999, 0), (12_345_678, 901)] {
+            let bound = price.bound(&tokens(input, Some(output))).unwrap();
+            for (cached, written, reasoning) in
+                [(0, 0, 0), (input, 0, 0), (0, input, 0), (0, input, output)]
+            {
+                let usage = TokenUsage {
+                    input_tokens: Some(input),
+                    output_tokens: Some(output),
+                    cached_input_tokens: Some(cached),
+                    cache_write_tokens: Some(written),
+                    reasoning_tokens: Some(reasoning),
+                    ..TokenUsage::default()
+                };
+                let cost = price.cost(Some(&usage), None);
+                let super::super::price::ExchangeCost::Priced(Cost(cost)) = cost else {
+                    panic!("{cost:?}");
+                };
+                assert!(cost <= bound, "{usage:?}: {cost} {bound}");
+            }
+        }
+    }
+
+    #[test]
+    fn output_without_a_limit_has_no_bound_unless_it_is_free() {
+        let unlimited = tokens(10, None);
+        assert_eq!(price().bound(&unlimited), Err(UnboundedCost::OutputTokens));
+        let mut free = price();
+        let tokens = free.tokens.as_mut().unwrap();
+        (tokens.output, tokens.reasoning) = (0, 0);
+        assert_eq!(free.bound(&unlimited), Ok(1));
+        let none = ModelPrice::none("USD".into());
+        assert_eq!(none.bound(&unlimited), Ok(0));
+    }
+
+    #[test]
+    fn images_audio_and_videos_are_bounded_by_what_was_requested() {
+        let price = ModelPrice {
+            image: Some(40),
+            audio_minute: Some(6),
+            video: Some(VideoPrices {
+                by_resolution: vec![("720p".into(), 100), ("1080p".into(), 250)],
+                other: Some(150),
+                default_seconds: Some(5),
+            }),
+            ..ModelPrice::none("USD".into())
+        };
+        let video =
+            |duration_ms, resolution: Option<&str>, may_have_other_resolution| WorkMaximum {
+                video: Some(VideoMaximum {
+                    requested: RequestedVideo {
+                        duration_ms,
+                        resolution: resolution.map(Into::into),
+                    },
+                    may_have_other_resolution,
+                }),
+                ..WorkMaximum::default()
+            };
+        let images = WorkMaximum {
+            images: 3,
+            ..WorkMaximum::default()
+        };
+        let audio = WorkMaximum {
+            audio_ms: 60_001,
+            ..WorkMaximum::default()
+        };
+        for (what, work, expected) in [
+            ("images", images, 120),
+            ("audio", audio, 7),
+            ("a resolution", video(Some(4_000), Some("720p"), false), 400),
+            (
+                "one that may become another",
+                video(Some(4_000), Some("720p"), true),
+                1_000,
+            ),
+            ("another", video(Some(4_000), Some("4k"), false), 1_000),
+            ("nothing named", video(None, None, false), 1_250),
+        ] {
+            assert_eq!(price.bound(&work), Ok(expected), "{what}");
+        }
+        let credits = ModelPrice {
+            credit: Some(7),
+            ..ModelPrice::none("USD".into())
+        };
+        let unknown = video(Some(4_000), Some("720p"), false);
+        assert_eq!(credits.bound(&unknown), Err(UnboundedCost::Video));
+    }
+}

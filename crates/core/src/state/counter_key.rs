@@ -1,0 +1,58 @@
+//! What identifies the counter of a limit.
+
+use super::limit_kind::LimitKind;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+/// Identifies the counter of a limit. It stays the same when the configured maximum changes.
+#[derive(Clone, Debug)]
+pub struct CounterKey(Arc<CounterFields>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct CounterFields {
+    caller: Arc<str>,
+    /// The platform model that is counted; all models if `None`.
+    model: Option<Arc<str>>,
+    measure: LimitKind,
+    /// The hash of the other fields, computed once: every request looks its counters up several times.
+    hash: u64,
+}
+
+impl CounterKey {
+    pub fn new(caller: Arc<str>, model: Option<Arc<str>>, measure: LimitKind) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (&caller, &model, measure).hash(&mut hasher);
+        Self(Arc::new(CounterFields {
+            caller,
+            model,
+            measure,
+            hash: hasher.finish(),
+        }))
+    }
+
+    pub fn caller(&self) -> &Arc<str> {
+        &self.0.caller
+    }
+
+    pub fn model(&self) -> Option<&Arc<str>> {
+        self.0.model.as_ref()
+    }
+
+    pub fn measure(&self) -> LimitKind {
+        self.0.measure
+    }
+}
+
+impl PartialEq for CounterKey {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
+impl Eq for CounterKey {}
+
+impl Hash for CounterKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.hash);
+    }
+}

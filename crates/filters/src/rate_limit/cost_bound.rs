@@ -1,0 +1,171 @@
+//! The most that a request can cost: on the dearest of its channels, by what its body asks for.
+
+use headgate_core::catalog::endpoint::ProviderOperationClass;
+use headgate_core::catalog::model::{Candidate, Model};
+use headgate_core::catalog::price::ModelPrice;
+use headgate_core::catalog::price_bound::{UnboundedCost, VideoMaximum, WorkMaximum};
+use headgate_core::filter::body::RequestBody;
+use headgate_core::filter::state::RequestTokenCount;
+use headgate_core::filter::view::RequestView;
+use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::form::FormPart;
+use headgate_protocol::json::{DocumentNode, JsonDocument};
+use headgate_protocol::token_bound::TokenMaximum;
+use headgate_protocol::{GenerationMedium, Protocol};
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+/// Tokens that an image of a request counts at most, whatever the length of its encoding.
+const IMAGE_TOKENS: u64 = 5_000;
+/// Images of a series whose number the request leaves to the provider.
+const SERIES_IMAGES: u64 = 15;
+/// The fewest bytes of a second of sound: 8 kbit/s.
+const SOUND_BYTES_PER_SECOND: u64 = 1_000;
+
+/// The most that a request can cost.
+#[derive(Debug)]
+pub struct CostMaximum {
+    /// In billionths of the currency's unit; 0 if it costs nothing.
+    pub nanos: u64,
+    pub currency: Arc<str>,
+}
+
+/// The bound of a request; `None` if nothing of it has a price: it names no model, or generates nothing.
+///
+/// # Errors
+/// Nothing limits what it can cost.
+pub fn cost_bound(request: &RequestView) -> Result<Option<CostMaximum>, Fault> {
+    let (Some(destination), Some(protocol)) = (&request.destination, request.protocol) else {
+        return Ok(None);
+    };
+    let Some(model) = &destination.model else {
+        return Ok(None);
+    };
+    let class = ProviderOperationClass::for_request(&request.method, request.endpoint_path(), true);
+    if class != ProviderOperationClass::Generation {
+        return Ok(None);
+    }
+    let mut most: Option<CostMaximum> = None;
+    for candidate in destination.candidates.iter() {
+        let Some(price) = candidate.price().filter(|price| has_price(price)) else {
+            continue;
+        };
+        let nanos = candidate_bound(request, protocol, model, candidate, price)?;
+        if most.as_ref().is_none_or(|most| most.nanos < nanos) {
+            let currency = price.currency.clone();
+            most = Some(CostMaximum { nanos, currency });
+        }
+    }
+    Ok(most)
+}
+
+fn has_price(price: &ModelPrice) -> bool {
+    let is_other = price.image.is_some() || price.audio_minute.is_some() || price.credit.is_some();
+    price.tokens.is_some() || price.video.is_some() || is_other
+}
+
+fn candidate_bound(
+    request: &RequestView,
+    protocol: Protocol,
+    model: &Model,
+    candidate: &Candidate,
+    price: &ModelPrice,
+) -> Result<u64, Fault> {
+    if request.state.get::<RequestTokenCount>().is_some() {
+        return Err(Fault::new(
+            FaultKind::Forbidden,
+            "this API key has a budget in money, which does not hold for batches; send the requests one by one, or ask the operator of this gateway",
+        ));
+    }
+    let work = work_bound(request, protocol, model, candidate);
+    price.bound(&work).map_err(|unbounded| {
+        let (field, message) = match unbounded {
+            UnboundedCost::OutputTokens => {
+                let limits = protocol.descriptor().conversation.as_ref();
+                let field = limits.and_then(|shape| shape.output_limits.first().copied());
+                let field = field.unwrap_or("max_tokens");
+                (field, format!("set `{field}` to an integer of at least 1: this API key has a budget in money, and nothing else limits the output of model `{}`", model.name))
+            }
+            UnboundedCost::Video => (
+                "duration",
+                format!("set `duration` and a resolution that has a price: this API key has a budget in money, and nothing else limits what a video of model `{}` costs", model.name),
+            ),
+        };
+        Fault::new(FaultKind::Invalid, message).param(field)
+    })
+}
+
+fn work_bound(
+    request: &RequestView,
+    protocol: Protocol,
+    model: &Model,
+    candidate: &Candidate,
+) -> WorkMaximum {
+    let descriptor = protocol.descriptor();
+    let sound_bytes = match (&*request.body, descriptor.medium) {
+        (RequestBody::Form { form, .. }, GenerationMedium::Transcript) => {
+            let files = form.parts().iter().filter(|part| part.is_file());
+            files.map(|part: &FormPart| part.value.len() as u64).sum()
+        }
+        _ => 0,
+    };
+    let Some(body) = request.body.document() else {
+        let bytes = request.body.len() as u64;
+        return WorkMaximum {
+            input_tokens: bytes,
+            audio_ms: bytes.saturating_mul(1000) / SOUND_BYTES_PER_SECOND,
+            ..WorkMaximum::default()
+        };
+    };
+    let tokens = TokenMaximum::from_body(body, descriptor.conversation.as_ref(), IMAGE_TOKENS);
+    let window = model.properties.context_window.map(NonZeroU64::get);
+    let model_max = model.properties.translation.max_output_tokens;
+    WorkMaximum {
+        input_tokens: tokens.input_within(window).saturating_add(sound_bytes),
+        output_tokens: match descriptor.has_output_tokens() {
+            true => tokens.output_within(model_max.map(NonZeroU64::get)),
+            false => Some(0),
+        },
+        images: match descriptor.medium {
+            GenerationMedium::Image => requested_images(body).max(tokens.choices),
+            _ => 0,
+        },
+        audio_ms: sound_bytes.saturating_mul(1000) / SOUND_BYTES_PER_SECOND,
+        video: match descriptor.medium {
+            GenerationMedium::Video => requested_video(body, protocol, candidate),
+            _ => None,
+        },
+    }
+}
+
+/// The images of a series, if the request asks for one.
+fn requested_images(body: &JsonDocument) -> u64 {
+    let root = body.root();
+    let series = root.get("sequential_image_generation");
+    let mode = series.and_then(DocumentNode::as_str);
+    if mode.is_none_or(|mode| mode == "disabled") {
+        return 1;
+    }
+    let most = root.pointer("/sequential_image_generation_options/max_images");
+    most.and_then(DocumentNode::as_u64).unwrap_or(SERIES_IMAGES)
+}
+
+fn requested_video(
+    body: &JsonDocument,
+    protocol: Protocol,
+    candidate: &Candidate,
+) -> Option<VideoMaximum> {
+    let family = candidate.channel.family.as_ref()?;
+    let model = candidate.model.as_ref().map_or("", |model| &*model.name);
+    let is_generic = protocol
+        .descriptor()
+        .tasks
+        .is_none_or(|format| format.is_generic());
+    let requested = family.requested_video(body, model, is_generic);
+    let resolution = requested.resolution.as_deref();
+    let near = resolution.and_then(|wanted| family.near_resolution(wanted, model));
+    Some(VideoMaximum {
+        may_have_other_resolution: near.is_some(),
+        requested,
+    })
+}
