@@ -32,10 +32,20 @@ pub fn from_headers(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     requested.map(|requested| requested.min(RETRY_AFTER_MAX))
 }
 
-/// The wait in the body of an error, as Google's APIs have it: `{"error": {"details": [{"retryDelay": "34.5s"}]}}`.
+/// The wait in the body of an error, as Google's APIs have it: `{"error": {"details": [{"retryDelay": "34.5s"}]}}`, in some of
+/// them as the only element of a list.
 pub fn from_error_body(body: &[u8]) -> Option<Duration> {
     RETRY_DELAY.find(body)?;
-    let details = skim::find(body, &["error", "details"])?;
+    let whole = 0..body.len();
+    let root = match body.trim_ascii_start().first() {
+        Some(b'[') => skim::elements(body, whole).next()?,
+        _ => whole,
+    };
+    let member = |object, name: &[u8]| {
+        let mut members = skim::members(body, object);
+        members.find_map(|(key, value)| (key == name).then_some(value))
+    };
+    let details = member(member(root, b"error")?, b"details")?;
     let delays = skim::elements(body, details).filter_map(|detail| {
         let delay = skim::members(body, detail).find(|(key, _)| *key == b"retryDelay");
         spelled_out(skim::plain_string(body, delay?.1)?)
@@ -139,6 +149,12 @@ mod tests {
                 r#"{"error":{"details":[{"retryDelay":"1s"},{"retryDelay":"2s"}]}}"#,
                 Some(2000),
             ),
+            (
+                r#" [{"error":{"code":429,"details":[{"retryDelay":"3s"}]}}]"#,
+                Some(3000),
+            ),
+            (r#"[{"error":{"details":[]}}]"#, None),
+            (r#"[["retryDelay"]]"#, None),
             (
                 r#"{"error":{"details":[{"retryDelay":"999999999s"}]}}"#,
                 Some(86_400_000),

@@ -7,6 +7,7 @@
 mod arguments;
 pub mod escaped_text;
 pub mod free_text_tools;
+pub mod further_choices;
 pub mod instructions;
 pub mod json_schema;
 pub mod json_writer;

@@ -15,6 +15,8 @@ pub struct ChannelSettings {
     pub max_output_tokens: u64,
     /// What the model takes, by the dialect of the channel.
     pub features: Arc<ModelFeatures>,
+    /// Whether calls of the gemini protocol have ids, as those of Gemini's API have. Vertex AI refuses them.
+    pub has_call_ids: bool,
     /// Opens the seals of thoughts; `None` if the gateway has no keys for that.
     pub sealer: Option<Arc<dyn ThinkingSealer>>,
 }

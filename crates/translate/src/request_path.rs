@@ -28,6 +28,12 @@ pub fn request_path(
     path.into()
 }
 
+/// Whether a provider of the gemini protocol takes ids of calls: Vertex AI, which has the models of several publishers, refuses
+/// them.
+pub fn takes_call_ids(host: &str, base_path: &str) -> bool {
+    !host.ends_with("aiplatform.googleapis.com") && !base_path.contains("/publishers/")
+}
+
 /// Adds a name as the SDKs of a provider do that signs paths: a colon is encoded, too.
 fn push_signed_segment(path: &mut String, name: &str) {
     for byte in name.bytes() {
@@ -77,6 +83,22 @@ mod tests {
             let protocol = Protocol::built_in(protocol).map(ChannelProtocol::by_translation);
             let path = request_path(protocol.unwrap(), is_stream, Some(model));
             assert_eq!(path, expected);
+        }
+    }
+    #[test]
+    fn vertex_is_known_by_its_host_and_its_paths() {
+        for (host, path, takes) in [
+            ("generativelanguage.googleapis.com", "/v1beta", true),
+            ("us-central1-aiplatform.googleapis.com", "/v1", false),
+            ("aiplatform.googleapis.com", "/v1/publishers/google", false),
+            (
+                "proxy.example",
+                "/v1/projects/p/locations/l/publishers/google",
+                false,
+            ),
+            ("proxy.example", "/publishers", true),
+        ] {
+            assert_eq!(takes_call_ids(host, path), takes, "{host} {path}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Translates a whole response.
 
 use crate::context::ResponseContext;
+use crate::further_choices::note_further_choices;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{FinishReason, OutputPart, Response};
 use crate::thinking::seal_response;
@@ -50,6 +51,7 @@ pub fn translate_response(
     let document = parse_response(pair, body)?;
     let has_seals = context.sealer.is_some();
     fields::audit_response(pair, document.root(), has_seals, ledger);
+    note_further_choices(pair.channel, document.root(), ledger);
     let mut response = read(pair.channel, document.root(), &context.id).map_err(unreadable)?;
     for part in &mut response.parts {
         if let OutputPart::ToolCall { name, .. } = part {

@@ -1,6 +1,7 @@
 //! Translates a stream, event by event.
 
 use crate::context::{RenamedTool, ResponseContext};
+use crate::further_choices::note_further_choices;
 use crate::ledger::Ledger;
 use crate::response::UnreadableResponse;
 use crate::superset::StreamPiece;
@@ -82,6 +83,7 @@ impl StreamTranslator {
             self.sealing.has_seals(),
             &mut self.ledger,
         );
+        note_further_choices(self.pair.channel, document.root(), &mut self.ledger);
         let mut pieces = emptied(std::mem::take(&mut self.lists[0]));
         let read = self.reader.read(document.root(), &mut pieces);
         read.map_err(|reason| self.unreadable(reason))?;

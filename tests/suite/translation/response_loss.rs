@@ -74,6 +74,54 @@ async fn members_of_each_event_are_counted_also_of_a_stream_that_breaks_off() {
 }
 
 #[tokio::test]
+async fn a_second_answer_is_counted_and_named_whole_and_as_a_stream() {
+    let choice = |index: u64, content: &str, text: &str| json!({"index": index, "finish_reason": "stop", content: {"role": "assistant", "content": text}});
+    let head = json!({"id": "chatcmpl-7", "created": 1, "model": "m",
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}});
+    let with = |object: &str, choices: Value| {
+        let mut answer = head.clone();
+        (answer["object"], answer["choices"]) = (json!(object), choices);
+        answer
+    };
+    let whole = with(
+        "chat.completion",
+        json!([
+            choice(0, "message", "First."),
+            choice(1, "message", "Second.")
+        ]),
+    );
+    let chunks = [0, 1].map(|index| {
+        let text = ["First.", "Second."][usize::try_from(index).unwrap()];
+        with(
+            "chat.completion.chunk",
+            json!([choice(index, "delta", text)]),
+        )
+    });
+    for (is_stream, response) in [
+        (false, json_response(200, &whole)),
+        (true, stream_response(&chunks, "data: [DONE]\n\n")),
+    ] {
+        let provider = ScriptedProvider::answering(response).await;
+        let gateway = Gateway::start(&config_for("messages", "chat", &provider.url())).await;
+        let response = gateway.ask(&ask(json!({"stream": is_stream}))).await;
+        assert_eq!(response.status, 200, "{}", response.text());
+        let text = response.text();
+        assert!(
+            text.contains("First.") && !text.contains("Second."),
+            "{text}"
+        );
+        let log = gateway.log_of(&response).await;
+        let (_, lost) = log["translation"]
+            .as_str()
+            .unwrap()
+            .split_once("; response: ")
+            .unwrap();
+        assert_eq!(lost, "dropped=choices[]");
+        assert_eq!(losses(&gateway, "response", "dropped").await, 1.0, "{lost}");
+    }
+}
+
+#[tokio::test]
 async fn a_refused_request_is_counted() {
     let provider = ScriptedProvider::answering(Vec::new()).await;
     let gateway = Gateway::start(&config_for("messages", "chat", &provider.url())).await;

@@ -17,7 +17,7 @@ use headgate_protocol::json::{JsonDocument, JsonLimits, quoted};
 use headgate_protocol::{ChannelProtocol, Protocol, header_policy};
 use headgate_translate::{
     ChannelSettings, Ledger, LedgerEntry, MemberList, ProtocolPair, ResponseContext,
-    TranslatedRequest, list_members, remove_seals, request_path, thinking_handles,
+    TranslatedRequest, list_members, remove_seals, request_path, takes_call_ids, thinking_handles,
     token_count_path, token_count_request, translate_request,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -171,10 +171,12 @@ fn channel_settings(
     thoughts: ThoughtLookup<'_>,
 ) -> Result<ChannelSettings, Fault> {
     let model = candidate.model.as_ref().ok_or_else(no_translation)?;
+    let origin = &candidate.channel.origin;
     Ok(ChannelSettings {
         model: model.json.clone(),
         max_output_tokens: max_output_tokens(request),
         features: candidate.channel.dialect.for_model(&model.name).clone(),
+        has_call_ids: takes_call_ids(&origin.host, origin.base_path.text()),
         sealer: TaskKeySealer::for_attempt(tasks, request, candidate, thoughts),
     })
 }

@@ -66,6 +66,7 @@ mod tests {
             let channel = ChannelSettings {
                 model: Bytes::from_static(model.as_bytes()),
                 max_output_tokens: 1,
+                has_call_ids: true,
                 features: ModelFeatures::default().into(),
                 sealer: None,
             };

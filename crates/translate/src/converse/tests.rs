@@ -53,6 +53,7 @@ fn translated_with(
     let channel = ChannelSettings {
         model: Bytes::from(format!("\"{model}\"")),
         max_output_tokens: 4096,
+        has_call_ids: true,
         features: features.clone(),
         sealer: Some(Arc::new(TurningSealer)),
     };

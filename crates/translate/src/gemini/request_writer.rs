@@ -30,7 +30,8 @@ pub(crate) fn write_request(
     let mut json = JsonWriter::with_capacity(request.body.raw().len() + 512);
     json.begin_object();
     write_system(request, &mut json, ledger);
-    write_conversation(request, model, &mut json, ledger);
+    let ids = channel.has_call_ids;
+    write_conversation(request, (model, ids), &mut json, ledger);
     write_tools(request, &mut json, ledger);
     write_settings(request, model, &mut json, ledger);
     json.end_object();

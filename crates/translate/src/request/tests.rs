@@ -29,6 +29,7 @@ pub(crate) fn channel(features: ModelFeatures) -> ChannelSettings {
     ChannelSettings {
         model: Bytes::from_static(b"\"provider's model\""),
         max_output_tokens: 4096,
+        has_call_ids: true,
         features: Arc::new(features),
         sealer: None,
     }

@@ -222,6 +222,31 @@ async fn parallel_calls_come_back_with_the_proof_of_the_thoughts_before_them() {
 }
 
 #[tokio::test]
+async fn vertex_gets_no_ids_of_calls() {
+    for caller in PROTOCOLS {
+        let provider = answering(calls()).await;
+        let mut config = config_for(caller.name(), &provider.url());
+        let publisher = "projects/p/locations/l/publishers/google";
+        config["channels"]["google"]["base_url"] = json!(format!("{}/{publisher}", provider.url()));
+        let gateway = Gateway::start(&config).await;
+        let first = gateway.ask(&turn(caller, &[], false)).await;
+        check_next_turn(caller, &gateway, &provider, &first.json()).await;
+        let (head, body) = last_request(&provider);
+        assert!(
+            head.starts_with(&format!("post /v1/{publisher}/models/")),
+            "{head}"
+        );
+        let parts = body["contents"].as_array().unwrap().iter();
+        let mut parts = parts.flat_map(|content| content["parts"].as_array().unwrap());
+        let has_id = |part: &&Value| {
+            let inner = part.get("functionCall").or(part.get("functionResponse"));
+            inner.is_some_and(|inner| inner.get("id").is_some())
+        };
+        assert_eq!(parts.find(has_id), None, "{caller:?}: {body}");
+    }
+}
+
+#[tokio::test]
 async fn calls_of_another_model_are_marked_as_such_and_named() {
     let call = json!({"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{\"at\":\"left\"}"}});
     let later = [

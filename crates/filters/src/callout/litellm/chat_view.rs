@@ -41,6 +41,7 @@ impl ChatView {
             model: quoted(""),
             max_output_tokens: 1,
             features: Arc::default(),
+            has_call_ids: true,
             sealer: None,
         };
         // What a translation loses is no text: those are sent from the request itself.

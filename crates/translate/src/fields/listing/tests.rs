@@ -15,6 +15,7 @@ fn listed(caller: ConversationFormat, channel: ProviderFormat, body: &Value) -> 
     let settings = ChannelSettings {
         model: "\"m\"".into(),
         max_output_tokens: 100,
+        has_call_ids: true,
         features: ModelFeatures::default().into(),
         sealer: None,
     };

@@ -22,7 +22,7 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 pub(super) fn write_conversation(
     request: &Request<'_>,
-    model: GeminiModel,
+    (model, has_call_ids): (GeminiModel, bool),
     json: &mut JsonWriter,
     ledger: &mut Ledger,
 ) {
@@ -30,6 +30,7 @@ pub(super) fn write_conversation(
     let mut writer = TurnWriter {
         request,
         model,
+        has_call_ids,
         calls: ToolCallIndex::new(&request.turns, ledger),
         author: None,
         holds_results: false,
@@ -51,6 +52,8 @@ pub(super) fn write_conversation(
 struct TurnWriter<'w, 'r> {
     request: &'r Request<'r>,
     model: GeminiModel,
+    /// Whether calls and their results have ids; otherwise their names and order say which belong together.
+    has_call_ids: bool,
     calls: ToolCallIndex<'r>,
     /// The author of the content that is open.
     author: Option<ContentRole>,
@@ -241,7 +244,8 @@ impl TurnWriter<'_, '_> {
         self.begin_part(ContentRole::Assistant);
         self.json.begin_object().key("functionCall").begin_object();
         let name = sent_name(name, ProviderFormat::Gemini);
-        self.json.key("id").text(id).key("name").text(&name);
+        self.write_call_id(id);
+        self.json.key("name").text(&name);
         self.json.key("args").raw(object.as_bytes()).end_object();
         match signature {
             Some(signature) => {
@@ -255,6 +259,12 @@ impl TurnWriter<'_, '_> {
             None => {}
         }
         self.json.end_object();
+    }
+
+    fn write_call_id(&mut self, id: &EscapedText<'_>) {
+        if self.has_call_ids {
+            self.json.key("id").text(id);
+        }
     }
 
     /// The name of the call that a result in a turn answers, as the provider knows it.

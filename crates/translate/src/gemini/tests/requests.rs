@@ -17,6 +17,7 @@ pub(super) fn sent(caller: ConversationFormat, model: &str, body: &Value) -> (Va
     };
     let mut channel = channel(ModelFeatures::default());
     channel.model = Bytes::from(json!(model).to_string());
+    channel.has_call_ids = !model.starts_with("vertex/");
     let translated = translate_request(pair, &document, &channel);
     let entries = translated.ledger.entries().iter();
     let lines = entries.map(|entry| format!("{:?} {}", entry.outcome, entry.path));
@@ -356,5 +357,29 @@ fn values_of_wrong_types_do_not_panic() {
         for caller in ConversationFormat::ALL {
             sent(caller, "gemini-3-pro", &body);
         }
+    }
+}
+
+#[test]
+fn vertex_gets_calls_and_results_without_ids_in_the_order_of_the_calls() {
+    let call = |id: &str, name: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": "{}"}});
+    let result =
+        |id: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "a"},
+        {"role": "assistant", "content": null, "tool_calls": [call("c1", "look"), call("c2", "look")]},
+        result("c2", "second"), result("c1", "first")]});
+    for (model, has_ids) in [("gemini-3-pro", true), ("vertex/gemini-3-pro", false)] {
+        let (sent, _) = sent(Chat, model, &body);
+        let calls = sent["contents"][1]["parts"].as_array().unwrap().iter();
+        let ids = calls.map(|part| part["functionCall"].get("id").cloned());
+        let results = sent["contents"][2]["parts"].as_array().unwrap().iter();
+        let results: Vec<_> = results.map(|part| &part["functionResponse"]).collect();
+        let ids: Vec<_> = ids
+            .chain(results.iter().map(|result| result.get("id").cloned()))
+            .collect();
+        let expected = ["c1", "c2", "c1", "c2"].map(|id| has_ids.then(|| json!(id)));
+        assert_eq!(ids, expected, "{model}");
+        let texts = results.iter().map(|result| &result["response"]["output"]);
+        assert!(texts.eq(["first", "second"]), "{model}: {results:?}");
     }
 }

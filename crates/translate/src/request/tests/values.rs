@@ -3,7 +3,8 @@
 use super::{pair, translated, with_cache_marks};
 use crate::ProtocolPair;
 use crate::responses::tests::{odd_values, pointers};
-use headgate_protocol::conversation::ConversationFormat::{Chat, Messages};
+use headgate_protocol::conversation::ConversationFormat::{Chat, Messages, Responses};
+use headgate_protocol::conversation::ProviderFormat;
 use serde_json::{Value, json};
 use std::mem::discriminant;
 
@@ -98,4 +99,40 @@ fn a_wrong_value_changes_the_request_or_the_ledger() {
         );
     }
     assert!(silent.is_empty(), "{}", silent.join("\n"));
+}
+
+#[test]
+fn a_file_url_that_is_a_data_uri_is_sent_and_an_address_is_refused() {
+    let file = |url: &str| json!({"type": "input_file", "filename": "a.pdf", "file_url": url});
+    let ask = |url: &str| {
+        let content = json!([{"type": "input_text", "text": "a"}, file(url)]);
+        json!({"model": "m", "input": [{"role": "user", "content": content}]})
+    };
+    let converse = ProtocolPair {
+        caller: Responses,
+        channel: ProviderFormat::Converse,
+    };
+    for (pair, data_at) in [
+        (
+            pair(Responses, Chat),
+            "/messages/0/content/1/file/file_data",
+        ),
+        (converse, "/messages/0/content/1/document/source/bytes"),
+    ] {
+        let uri = "data:application/pdf;base64,AA==";
+        let (sent, ledger) = translated(pair, &ask(uri), with_cache_marks());
+        let data = sent.pointer(data_at).and_then(Value::as_str).unwrap();
+        assert!(uri.ends_with(data), "{sent}");
+        let is_lost =
+            |line: &&String| line.contains("content[1]") && !line.starts_with("Approximated");
+        assert_eq!(ledger.iter().find(is_lost), None);
+        let (sent, ledger) = translated(pair, &ask("https://a.example/b.pdf"), with_cache_marks());
+        assert!(!sent.to_string().contains("a.example"), "{sent}");
+        assert!(
+            ledger
+                .iter()
+                .any(|line| line.starts_with("Refused input[0].content[1]")),
+            "{ledger:?}"
+        );
+    }
 }

@@ -26,6 +26,7 @@ fn channel(has_cache_marks: bool) -> ChannelSettings {
         model: bytes::Bytes::from_static(b"\"their-model\""),
         max_output_tokens: 4096,
         features: Arc::new(features),
+        has_call_ids: true,
         sealer: None,
     }
 }

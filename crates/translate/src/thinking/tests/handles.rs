@@ -85,6 +85,7 @@ fn request(
     let channel = ChannelSettings {
         model: Bytes::from_static(b"\"m\""),
         max_output_tokens: 4096,
+        has_call_ids: true,
         features: ModelFeatures::default().into(),
         sealer: sealer.map(|sealer| sealer as Arc<dyn ThinkingSealer>),
     };

@@ -115,6 +115,7 @@ fn translate(pair: ProtocolPair, body: &Value) -> Translation {
     let channel = ChannelSettings {
         model: Bytes::from_static(b"\"anthropic.a provider's model\""),
         max_output_tokens: 4096,
+        has_call_ids: true,
         features: Arc::new(with_cache_marks()),
         sealer: Some(Arc::new(ClosedSealer)),
     };

@@ -28,7 +28,8 @@ impl TurnWriter<'_, '_> {
             .begin_object()
             .key("functionResponse")
             .begin_object();
-        self.json.key("id").text(id).key("name").text(&name);
+        self.write_call_id(id);
+        self.json.key("name").text(&name);
         self.json.key("response").begin_object();
         self.json.key(if *is_error { "error" } else { "output" });
         self.write_texts(parts);
