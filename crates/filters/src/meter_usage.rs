@@ -41,10 +41,9 @@ impl Filter for MeterUsageFilter {
             (response.kind, response.channel_protocol())
         {
             response.request.info.usage = UsageReport::Missing;
-            response
-                .request
-                .state
-                .set(StreamUsageMeter::new(protocol.usage()));
+            response.request.state.set(StreamUsageMeter::new(
+                protocol.usage_at(host(response.candidate)),
+            ));
         } else if response.status.is_success() && is_transcript(response) {
             // Plain text and subtitles have none, and are never read.
             response.request.info.usage = UsageReport::Missing;
@@ -58,7 +57,8 @@ impl Filter for MeterUsageFilter {
         body: &'a mut Bytes,
     ) -> HookResult<'a, ()> {
         let protocol = response.channel_protocol();
-        match protocol.and_then(|protocol| usage::from_json(protocol.usage(), body)) {
+        let shape = protocol.map(|protocol| protocol.usage_at(host(response.candidate)));
+        match shape.and_then(|shape| usage::from_json(shape, body)) {
             Some(usage) => {
                 let report = checked(usage, response.request, response.candidate);
                 response.request.info.usage = report;
@@ -107,6 +107,11 @@ impl Filter for MeterUsageFilter {
             request.info.usage = checked(usage, request, None);
         }
     }
+}
+
+/// The host of the provider.
+fn host(candidate: Option<&Candidate>) -> &str {
+    candidate.map_or("", |candidate| &candidate.channel.origin.host)
 }
 
 /// The usage as reported, unless it cannot be true.

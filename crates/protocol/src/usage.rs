@@ -74,6 +74,8 @@ pub enum UsageCount {
     Input,
     Output,
     Total,
+    /// All tokens, in a protocol whose other counts may leave out thoughts.
+    TotalWithThoughts,
     CachedInput,
     CacheWrite,
     Reasoning,
@@ -280,18 +282,29 @@ fn duration(own: &UsageObjectPlace, body: &[u8]) -> Option<TokenUsage> {
 fn read(shape: &UsageShape, json: &[u8], members: &mut TwoLevelMembers<'_>) -> Option<TokenUsage> {
     let mut usage = TokenUsage::default();
     let (mut further_input, mut further_output) = (None, None);
+    let mut has_hidden_thoughts = false;
     for member in members {
         let number = &json[member.value];
         match find_count(shape, member.object, member.key) {
             Some(UsageCount::FurtherInput) => further_input = count(number),
             Some(UsageCount::FurtherReasoning) => further_output = count(number),
-            Some(counted) => usage.set(counted, number),
+            Some(counted) => {
+                has_hidden_thoughts |= counted == UsageCount::TotalWithThoughts;
+                usage.set(counted, number);
+            }
             None => {}
         }
     }
+    if has_hidden_thoughts {
+        further_output = usage.hidden_thoughts();
+    }
     usage.input_tokens = sum(usage.input_tokens, further_input);
     usage.output_tokens = sum(usage.output_tokens, further_output);
-    usage.reasoning_tokens = usage.reasoning_tokens.or(further_output);
+    let reasoning = usage.reasoning_tokens;
+    usage.reasoning_tokens = reasoning
+        .filter(|count| *count > 0)
+        .or(further_output)
+        .or(reasoning);
     let is_counted = usage != TokenUsage::default();
     usage.input_excludes_cache = shape.input_excludes_cache;
     is_counted.then_some(usage)
@@ -306,11 +319,20 @@ fn find_count(shape: &UsageShape, object: &[u8], key: &[u8]) -> Option<UsageCoun
 }
 
 impl TokenUsage {
+    /// Tokens that only the total has.
+    fn hidden_thoughts(&self) -> Option<u64> {
+        let counted = self
+            .input_tokens?
+            .saturating_add(self.output_tokens.unwrap_or(0));
+        let hidden = self.total_tokens?.saturating_sub(counted);
+        (hidden > 0).then_some(hidden)
+    }
+
     fn set(&mut self, counted: UsageCount, number: &[u8]) {
         let slot = match counted {
             UsageCount::Input | UsageCount::FurtherInput => &mut self.input_tokens,
             UsageCount::Output => &mut self.output_tokens,
-            UsageCount::Total => &mut self.total_tokens,
+            UsageCount::Total | UsageCount::TotalWithThoughts => &mut self.total_tokens,
             UsageCount::CachedInput => &mut self.cached_input_tokens,
             UsageCount::CacheWrite => &mut self.cache_write_tokens,
             UsageCount::Reasoning | UsageCount::FurtherReasoning => &mut self.reasoning_tokens,

@@ -17,3 +17,4 @@ pub(crate) use response_reader::read_response;
 pub(crate) use response_writer::write_response;
 pub(crate) use stream_reader::ChatStreamReader;
 pub(crate) use stream_writer::ChatStreamWriter;
+pub(crate) use words::add_hidden_thoughts;

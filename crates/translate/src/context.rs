@@ -30,6 +30,8 @@ pub struct ResponseContext {
     pub created: u64,
     /// The caller's name of the model, as a JSON string with quotes.
     pub model: Bytes,
+    /// Whether the provider, which speaks chat, counts thoughts only in the total.
+    pub total_has_thoughts: bool,
     /// Whether the caller wants usage in a stream, where that is optional.
     pub includes_usage: bool,
     /// Members of the request that the response repeats, with their JSON text.

@@ -13,7 +13,6 @@ mod context;
 mod converse;
 pub mod dialect;
 mod fields;
-mod further_choices;
 mod gemini;
 mod messages;
 mod provider_error;
@@ -47,7 +46,7 @@ pub use token_count::{
 };
 
 use headgate_superset::{
-    self as superset, escaped_text, free_text_tools, instructions, json_schema, json_writer,
-    last_author, ledger, member_path, text_document, tool_calls, tool_declarations, tool_results,
-    typed_value,
+    self as superset, escaped_text, free_text_tools, further_choices, instructions, json_schema,
+    json_writer, last_author, ledger, member_path, text_document, tool_calls, tool_declarations,
+    tool_results, typed_value,
 };

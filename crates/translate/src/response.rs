@@ -53,6 +53,13 @@ pub fn translate_response(
     fields::audit_response(pair, document.root(), has_seals, ledger);
     note_further_choices(pair.channel, document.root(), ledger);
     let mut response = read(pair.channel, document.root(), &context.id).map_err(unreadable)?;
+    if let Some(usage) = response
+        .usage
+        .as_mut()
+        .filter(|_| context.total_has_thoughts)
+    {
+        chat::add_hidden_thoughts(document.root(), usage);
+    }
     for part in &mut response.parts {
         if let OutputPart::ToolCall { name, .. } = part {
             tool_names::restore(name, &context.renamed_tools);

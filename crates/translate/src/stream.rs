@@ -22,6 +22,7 @@ pub struct StreamTranslator {
     /// Empty lists, whose memory each event uses again: of what is read, and of what is sealed.
     lists: [Vec<StreamPiece<'static>>; 2],
     renamed_tools: Vec<RenamedTool>,
+    total_has_thoughts: bool,
     /// Members of events that the caller's protocol cannot say.
     pub ledger: Ledger,
 }
@@ -49,6 +50,7 @@ impl StreamTranslator {
             reader: ProviderStreamReader::new(pair.channel, &context.id),
             sealing: StreamSealing::new(pair.caller, context.sealer.clone()),
             renamed_tools: context.renamed_tools.clone(),
+            total_has_thoughts: context.total_has_thoughts,
             writer: CallerStreamWriter::new(pair.caller, context),
             lists: [Vec::new(), Vec::new()],
             ledger: Ledger::default(),
@@ -87,6 +89,11 @@ impl StreamTranslator {
         let mut pieces = emptied(std::mem::take(&mut self.lists[0]));
         let read = self.reader.read(document.root(), &mut pieces);
         read.map_err(|reason| self.unreadable(reason))?;
+        for piece in pieces.iter_mut().filter(|_| self.total_has_thoughts) {
+            if let StreamPiece::Usage(usage) = piece {
+                chat::add_hidden_thoughts(document.root(), usage);
+            }
+        }
         self.write(pieces, events);
         Ok(())
     }

@@ -7,6 +7,7 @@ mod explained;
 mod failover;
 mod gemini;
 mod handles;
+mod hidden_thoughts;
 mod loss;
 mod messages_to_chat;
 mod models;

@@ -109,6 +109,7 @@ pub(super) fn translate(
         model: request
             .model()
             .map_or_else(|| settings.model.clone(), |model| quoted(&model.name)),
+        total_has_thoughts: channel.has_thoughts_in_total(&candidate.channel.origin.host),
         includes_usage,
         repeated,
         custom_tools,

@@ -28,6 +28,27 @@ use http::HeaderName;
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
+/// How Google's API for chat reports usage: tokens of thoughts are only in the total.
+pub(super) static GOOGLE_USAGE: UsageShape = UsageShape {
+    counts: &[
+        ("", "prompt_tokens", UsageCount::Input),
+        ("", "completion_tokens", UsageCount::Output),
+        ("", "total_tokens", UsageCount::TotalWithThoughts),
+        (
+            "prompt_tokens_details",
+            "cached_tokens",
+            UsageCount::CachedInput,
+        ),
+        (
+            "completion_tokens_details",
+            "reasoning_tokens",
+            UsageCount::Reasoning,
+        ),
+    ],
+    is_optional_in_streams: true,
+    ..UsageShape::NONE
+};
+
 /// The chat protocol.
 pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "chat",

@@ -61,6 +61,18 @@ pub(super) fn usage(node: Option<DocumentNode<'_>>) -> Option<Usage> {
     })
 }
 
+/// Adds tokens that only the total of a response has: thoughts, which are part of the output.
+pub(crate) fn add_hidden_thoughts(body: DocumentNode<'_>, usage: &mut Usage) {
+    let total = body.pointer("/usage/total_tokens");
+    let total = total.and_then(DocumentNode::as_u64).unwrap_or(0);
+    let hidden = total.saturating_sub(usage.input.saturating_add(usage.output));
+    if hidden > 0 {
+        usage.output = usage.output.saturating_add(hidden);
+        let counted = usage.reasoning.filter(|count| *count > 0);
+        usage.reasoning = counted.or(Some(hidden));
+    }
+}
+
 /// Writes a `usage` object.
 pub(super) fn write_usage(usage: Usage, json: &mut JsonWriter) {
     json.begin_object();
