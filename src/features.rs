@@ -10,6 +10,7 @@ pub const FEATURES: FeatureList = FeatureList::new(LIST);
 
 const LIST: &[&dyn Feature] = &[
     &headgate_state::feature::StateFeature,
+    &headgate_identity::feature::IdentityFeature,
     &headgate_filters::feature::FiltersFeature,
     #[cfg(feature = "wasm")]
     &headgate_plugins::feature::PluginsFeature,

@@ -88,8 +88,9 @@ Examples:
   headgate key task";
 
 pub const KEY_NEW: &str = "\
-Example:
+Examples:
   headgate key new
+  headgate key new --for web --expires 90d
 
 Exit status: 0 if it succeeds, 1 if it fails, 2 for wrong arguments.";
 

@@ -1,5 +1,6 @@
 //! `headgate key`: generates keys for callers, keys for task ids and webhook secrets.
 
+use super::new_caller_key::{self, NewKeyArgs};
 use super::{CommandError, examples};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,7 +12,7 @@ use std::io::{BufRead, Read};
 pub enum KeyCommand {
     /// Prints a new API key for a caller and its digest for routes.yaml.
     #[command(after_help = examples::KEY_NEW)]
-    New,
+    New(NewKeyArgs),
     /// Prints the digest of a key from standard input.
     #[command(after_help = examples::KEY_DIGEST)]
     Digest,
@@ -36,14 +37,9 @@ const NO_KEY: &str = "error: no key on standard input\n  write the key into its 
 
 pub fn run(command: &KeyCommand) -> Result<(), CommandError> {
     match command {
-        KeyCommand::New => {
+        KeyCommand::New(args) => {
             let key = format!("sk-hg-{}", random::<KEY_BYTES>()?);
-            println!("key:        {key}");
-            println!(
-                "key_sha256: {}",
-                KeyDigest::from_key(key.as_bytes()).to_hex()
-            );
-            println!("Give `key` to the caller and put `key_sha256` into routes.yaml.");
+            new_caller_key::print(&key, args)?;
         }
         KeyCommand::Digest => {
             let mut key = String::new();

@@ -20,7 +20,7 @@ const LAYERS: &[&[&str]] = &[
     &["task", "translate", "simulator"],
     &["core"],
     &[
-        "state", "filters", "video", "paid", "media", "batch", "plugins", "tracing",
+        "state", "filters", "identity", "video", "paid", "media", "batch", "plugins", "tracing",
     ],
     &["observe"],
     &["config", "channel"],
@@ -31,6 +31,7 @@ const LAYERS: &[&[&str]] = &[
 const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
     ("state", &[]),
     ("filters", &[]),
+    ("identity", &[]),
     ("video", &[]),
     ("paid", &[]),
     ("media", &[]),

@@ -29,6 +29,14 @@ pub enum Program {
     BarePingora,
 }
 
+/// What a run took.
+#[derive(Clone, Copy)]
+pub struct Run {
+    pub instructions: f64,
+    /// From the first request to the last response, and the time without load after it.
+    pub seconds: f64,
+}
+
 /// The folder of the programs, and what they need.
 pub struct Callgrind<'p> {
     programs: PathBuf,
@@ -52,8 +60,8 @@ impl<'p> Callgrind<'p> {
         }
     }
 
-    /// The instructions of a whole run, from start to end.
-    pub fn count(&self, program: Program, load: &Load) -> u64 {
+    /// The instructions of a whole run, from start to end, in which the program has nothing to do for `idle` after its load.
+    pub fn count(&self, program: Program, load: &Load, idle: Duration) -> Run {
         let (address, mut command) = self.command(program);
         let report = self.folder.path().join("callgrind.log");
         let log = File::create(&report).expect("a file can be made");
@@ -64,10 +72,19 @@ impl<'p> Callgrind<'p> {
             .spawn()
             .expect("valgrind is installed");
         let mut running = Running(child);
-        load.send(running.connect(address), self.provider);
+        let connection = running.connect(address);
+        let begun = Instant::now();
+        load.send(connection, self.provider);
+        thread::sleep(idle);
+        let seconds = begun.elapsed().as_secs_f64();
         running.end();
         let report = fs::read_to_string(&report).expect("the log is text");
-        collected(&report).unwrap_or_else(|| panic!("callgrind has counted nothing:\n{report}"))
+        let instructions = collected(&report)
+            .unwrap_or_else(|| panic!("callgrind has counted nothing:\n{report}"));
+        Run {
+            instructions: instructions as f64,
+            seconds,
+        }
     }
 
     /// A free address, and the command of a program that will listen there.

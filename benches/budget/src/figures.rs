@@ -49,7 +49,7 @@ pub fn with_budget() -> Vec<Figure> {
         ..requests(
             name,
             RequestKind::Video { model },
-            300,
+            900,
             Reference::Figure(0),
         )
     };

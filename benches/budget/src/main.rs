@@ -2,7 +2,8 @@
 //!
 //! `headgate-budget FILE` prints each figure, its budget, and the same figure of a bare Pingora proxy, and fails if a figure
 //! exceeds its budget. Instructions hardly depend on the machine's speed and load, so a test can enforce them. A figure
-//! is the difference of two runs of different lengths, so that the cost of start and end cancels out.
+//! is the difference of two runs of different lengths, so that the cost of start and end cancels out. What a program does
+//! by the clock, such as its look for work to continue, is measured without load and subtracted by the runs' time: a slow machine has more of it.
 //!
 //! `headgate-budget FILE --report MARKDOWN` also writes the figures into that file. `headgate-budget FILE --plugins
 //! FOLDER` counts routes with the plugins of that folder instead, and `headgate-budget FILE --translation` each translation
@@ -13,20 +14,25 @@ mod figures;
 mod load;
 mod provider;
 
-use callgrind::{Callgrind, Program};
+use callgrind::{Callgrind, Program, Run};
 use figures::{Figure, Reference, base};
 use headgate_budget::report::publish;
+use load::Load;
 use provider::Provider;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// How far a figure may exceed its budget. Two runs of the same program differ by less than half a percent on an idle
 /// machine; a new release of the compiler or of a dependency changes a figure by one or two percent.
 const TOLERANCE: f64 = 0.03;
 /// The kind of machine for which the committed budgets are valid.
 const BUDGETED: (&str, &str) = ("linux", "x86_64");
+
+/// The time without load in which the work by the clock is counted.
+const IDLE: Duration = Duration::from_secs(5);
 
 const HEADING: &str = "\
 | instructions in user space | Headgate | budget | reference | ratio |
@@ -121,6 +127,26 @@ struct Measurement {
     what: String,
 }
 
+/// The run of a program that the others are longer than.
+#[derive(Clone, Copy)]
+struct ShorterRun {
+    run: Run,
+    /// Instructions in a second without load.
+    idle_rate: f64,
+}
+
+impl ShorterRun {
+    fn count(callgrind: &Callgrind<'_>, program: Program, load: &Load) -> Self {
+        let run = callgrind.count(program, load, Duration::ZERO);
+        let idle = callgrind.count(program, load, IDLE);
+        let instructions = (idle.instructions - run.instructions).max(0.0);
+        Self {
+            run,
+            idle_rate: instructions / IDLE.as_secs_f64(),
+        }
+    }
+}
+
 fn measure(figures: &[Figure], plugins: Option<&Path>) -> Vec<Measurement> {
     // The programs are in the same folder as this one.
     let program = std::env::current_exe().expect("a program knows where it is");
@@ -129,15 +155,18 @@ fn measure(figures: &[Figure], plugins: Option<&Path>) -> Vec<Measurement> {
     let callgrind = Callgrind::new(programs, &provider, plugins);
     if plugins.is_some() {
         // The first start compiles the plugins.
-        callgrind.count(Program::Headgate, &base(figures, Program::Headgate));
+        let load = base(figures, Program::Headgate);
+        callgrind.count(Program::Headgate, &load, Duration::ZERO);
     }
     let mut shorter_runs = HashMap::new();
     let mut counted = |program: Program, figure: &Figure| {
-        let shorter = *shorter_runs
+        let ShorterRun { run, idle_rate } = *shorter_runs
             .entry(program)
-            .or_insert_with(|| callgrind.count(program, &base(figures, program)));
-        let longer = callgrind.count(program, &figure.longer(base(figures, program)));
-        (longer - shorter) as f64 / figure.count() as f64
+            .or_insert_with(|| ShorterRun::count(&callgrind, program, &base(figures, program)));
+        let load = figure.longer(base(figures, program));
+        let longer = callgrind.count(program, &load, Duration::ZERO);
+        let by_the_clock = idle_rate * (longer.seconds - run.seconds);
+        (longer.instructions - run.instructions - by_the_clock) / figure.count() as f64
     };
     let ours: Vec<f64> = figures
         .iter()

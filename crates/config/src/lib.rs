@@ -5,6 +5,7 @@
 pub mod admin;
 pub mod affinity;
 pub mod caller_limits;
+pub mod callers;
 pub mod channel_errors;
 pub mod channels;
 mod check;

@@ -37,6 +37,15 @@ const CREDENTIAL_KEYS: [&str; 21] = [
 ];
 /// Keys of a caller that hold no secret.
 const CALLER_KEYS: [&str; 3] = ["name", "models", "limits"];
+/// Keys of a caller's named key that hold no secret.
+const NAMED_KEY_KEYS: [&str; 6] = [
+    "label",
+    "not_before",
+    "not_after",
+    "models",
+    "routes",
+    "networks",
+];
 
 /// A key and the white space after its colon.
 static KEY: LazyLock<Regex> = LazyLock::new(|| {
@@ -134,6 +143,8 @@ enum SecretScanContext {
     Callers,
     /// A caller: what its known keys do not hold is likely its key.
     Caller,
+    /// The named keys of a caller, or one of them.
+    NamedKey,
     /// Certificates: `key` is a path.
     Tls,
 }
@@ -146,6 +157,9 @@ impl SecretScanContext {
             Self::Secret => Self::Secret,
             Self::Callers if CALLER_KEYS.contains(&key) => Self::Plain,
             Self::Callers => Self::Caller,
+            Self::Caller if key == "keys" => Self::NamedKey,
+            Self::NamedKey if NAMED_KEY_KEYS.contains(&key) => Self::Plain,
+            Self::NamedKey => Self::Secret,
             Self::Caller if CALLER_KEYS.iter().any(|known| is_close(key, known, 1)) => Self::Plain,
             Self::Caller => Self::Secret,
             Self::Tls if key == "key" => Self::Plain,
@@ -219,7 +233,10 @@ impl SecretSpans {
 impl SecretScanContext {
     /// Whether a scalar here is a secret; one in the place of a caller is likely its key.
     fn is_secret(self) -> bool {
-        matches!(self, Self::Secret | Self::Callers | Self::Caller)
+        matches!(
+            self,
+            Self::Secret | Self::Callers | Self::Caller | Self::NamedKey
+        )
     }
 }
 

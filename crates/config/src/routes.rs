@@ -1,7 +1,7 @@
 //! `routes.yaml` as written: one struct per section. The comments of fields are the reference for users.
 
 use super::admin::{AdminKeyConfig, OpenAdminPageConfig};
-use super::caller_limits::CallerLimitsConfig;
+use super::callers::CallerConfig;
 use super::channels::{AttemptTimeoutsConfig, ChannelConfig};
 use super::client_address::ClientAddressConfig;
 use super::egress::EgressAllowlistConfig;
@@ -199,32 +199,6 @@ pub struct DnsConfig {
     /// Refresh interval of addresses without a TTL, such as those of the hosts file. Lower it if such addresses
     /// change often. Default: 30s.
     pub refresh_interval: HumanDuration,
-}
-
-/// One caller, identified by its key.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CallerConfig {
-    /// Name of the caller in logs and metrics.
-    #[schemars(length(min = 1))]
-    pub name: String,
-    /// SHA-256 digest of the key, 64 hex digits; `headgate key new` prints both.
-    #[schemars(regex(pattern = r"^[0-9a-fA-F]{64}$"))]
-    #[schemars(extend("patternErrorMessage" = "expected a SHA-256 digest of 64 hex digits, as `headgate key new` and `headgate key digest` print it"))]
-    pub key_sha256: String,
-    /// Platform models this caller may use; `*` matches any characters.
-    pub models: Vec<String>,
-    /// Limits of the caller, enforced on routes with `rate_limit`. Default: none.
-    #[serde(default)]
-    pub limits: CallerLimitsConfig,
-    /// Secrets that sign deliveries to the caller's callback URLs, each `whsec_` and the base64 of 24 to 64 random
-    /// bytes. List the new and the old one while the caller changes over. Default: none, deliveries are not signed.
-    #[serde(default)]
-    pub webhook_secrets: Vec<Secret>,
-    /// URL that gets OpenAI's events `video.completed` and `video.failed` for the caller's videos on routes with
-    /// `protocol: videos`, unless a create names a `callback_url`. Requires `webhook_secrets`. Default: none.
-    #[serde(default)]
-    pub webhook_url: Option<String>,
 }
 
 /// One route.

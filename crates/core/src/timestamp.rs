@@ -9,6 +9,18 @@ pub fn rfc3339(time: SystemTime) -> String {
     DateTime::<Utc>::from(time).to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
+/// `time` by RFC 3339, to the second.
+pub fn rfc3339_seconds(time: SystemTime) -> String {
+    DateTime::<Utc>::from(time).to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+/// The time that a text names by RFC 3339, in any zone; `None` for any other text.
+pub fn parse_rfc3339(text: &str) -> Option<SystemTime> {
+    DateTime::parse_from_rfc3339(text)
+        .ok()
+        .map(SystemTime::from)
+}
+
 /// Appends `time` by RFC 3339. Each thread keeps the text of the last second, since a log has many lines in one.
 pub fn append_rfc3339(out: &mut Vec<u8>, time: SystemTime) {
     let since = time.duration_since(SystemTime::UNIX_EPOCH);

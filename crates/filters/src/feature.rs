@@ -4,11 +4,10 @@ use crate::channel_listings::ChannelListings;
 use crate::mirroring::{MirrorMetrics, MirrorSendersByRoute};
 use crate::response_cache::ResponseCache;
 use crate::{
-    allow_ip, authenticate, cache, callout, cors, deny_ip, edit_event, edit_json, first_channel,
-    follow_ids, force_usage, heartbeat, keep_own, limit_body, list_models, meter_usage, mirror,
-    normalise, pass_sse, pin, rate_limit, remember_ids, remove_headers, replace, reply,
-    require_form, require_json, require_version, restore_model, rewrite_path, route_model,
-    set_headers, validate,
+    allow_ip, cache, callout, cors, deny_ip, edit_event, edit_json, first_channel, follow_ids,
+    force_usage, heartbeat, keep_own, limit_body, list_models, meter_usage, mirror, normalise,
+    pass_sse, pin, rate_limit, remember_ids, remove_headers, replace, reply, require_form,
+    require_json, require_version, restore_model, rewrite_path, route_model, set_headers, validate,
 };
 use headgate_core::feature::findings::FeatureFindingDefinitions;
 use headgate_core::feature::metrics::FeatureMetrics;
@@ -24,7 +23,6 @@ impl Feature for FiltersFeature {
     fn filters(&self) -> &'static [FilterDescriptor] {
         const FILTERS: &[FilterDescriptor] = &[
             allow_ip::DESCRIPTOR,
-            authenticate::DESCRIPTOR,
             cache::DESCRIPTOR,
             callout::DESCRIPTOR,
             cors::DESCRIPTOR,

@@ -1,7 +1,6 @@
 //! Filters for texts and images: who may call, what is checked, edited, limited, recorded, copied and asked elsewhere.
 
 pub mod allow_ip;
-pub mod authenticate;
 pub mod cache;
 pub mod callout;
 pub mod captures;

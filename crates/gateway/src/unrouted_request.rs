@@ -126,6 +126,7 @@ impl<'a> UnroutedRequest<'a> {
             client: self.client,
             user_agent: head.and_then(|head| head.headers.get(header::USER_AGENT)),
             caller: None,
+            key: None,
             route: NONE,
             protocol: protocol.map(Protocol::name),
             method: head.map_or(NONE, |head| head.method.as_str()),

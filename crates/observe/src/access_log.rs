@@ -41,6 +41,8 @@ pub struct AccessLogEntry<'a> {
     pub client: Option<DownstreamClient>,
     pub user_agent: Option<&'a HeaderValue>,
     pub caller: Option<&'a str>,
+    /// The label of the caller's key.
+    pub key: Option<&'a str>,
     pub route: &'a str,
     pub protocol: Option<&'a str>,
     pub method: &'a str,
@@ -157,6 +159,7 @@ impl AccessLogEntry<'_> {
             );
         }
         write_text(line, field_name!("caller"), self.caller);
+        write_text(line, field_name!("key"), self.key);
         line.text(field_name!("route"), self.route);
         if let Some(protocol) = self.protocol {
             line.plain_text(field_name!("protocol"), protocol);

@@ -129,7 +129,12 @@ fn metered_config(simulator: &Simulator) -> Value {
     }));
     let mut bob = caller("bob", BOB, &["*"]);
     bob["limits"] = json!({"requests_per_minute": 2});
-    config["callers"] = json!([caller("ann", ANN, &["*"]), bob]);
+    let mut ann = caller("ann", ANN, &["*"]);
+    let digest = ann["key_sha256"].take();
+    let key = json!({"label": "2099", "key_sha256": digest, "not_after": "2099-01-01T00:00:00Z"});
+    ann.as_object_mut().unwrap().remove("key_sha256");
+    ann["keys"] = json!([key]);
+    config["callers"] = json!([ann, bob]);
     config["channels"]["copies"] = channel(
         &simulator.url(),
         &["responses"],

@@ -35,6 +35,7 @@ pub(super) const OUTSIDE: &[(&str, &[&str])] = &[
             "gateway",
             "batch",
             "filters",
+            "identity",
             "media",
             "plugins",
             "video",

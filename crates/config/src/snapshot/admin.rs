@@ -1,8 +1,10 @@
 //! Builds and checks who may use the admin pages: keys with their roles, host names, and pages that need no key.
 
 use super::ProblemCollector;
+use super::caller_keys::key_digests;
 use crate::admin::{AdminKeyConfig, AdminRoleConfig, OpenAdminPageConfig};
-use crate::routes::{CallerConfig, ServerConfig};
+use crate::callers::CallerConfig;
+use crate::routes::ServerConfig;
 use headgate_core::catalog::caller::KeyDigest;
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -155,8 +157,9 @@ fn build_keys(
     callers: &[CallerConfig],
     problems: &mut ProblemCollector<'_>,
 ) -> Vec<Arc<AdminKey>> {
-    let digests = callers.iter().map(|caller| &*caller.key_sha256);
-    let of_callers: HashSet<KeyDigest> = digests.filter_map(KeyDigest::from_hex).collect();
+    let digests = callers.iter().flat_map(key_digests);
+    let digests = digests.filter_map(|(_, digest)| KeyDigest::from_hex(digest));
+    let of_callers: HashSet<KeyDigest> = digests.collect();
     let (mut names, mut digests) = (HashSet::new(), HashSet::new());
     let mut keys = Vec::new();
     for (index, config) in configs.iter().enumerate() {

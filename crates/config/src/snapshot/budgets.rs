@@ -2,7 +2,7 @@
 
 use super::ProblemCollector;
 use crate::caller_limits::{CallerLimitsConfig, CallerModelLimitsConfig};
-use crate::routes::CallerConfig;
+use crate::callers::CallerConfig;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::caller::Callers;
 use headgate_core::catalog::model::{Candidate, Model};

@@ -1,13 +1,14 @@
 //! Builds callers from their configuration: keys, models, limits.
 
 use super::ProblemCollector;
+use super::caller_keys;
 use super::router::{Route, Router};
 use crate::caller_limits::{CallerLimitsConfig, CallerModelLimitsConfig};
-use crate::routes::CallerConfig;
+use crate::callers::CallerConfig;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::base_url;
 use headgate_core::catalog::by_model_name::ByModelName;
-use headgate_core::catalog::caller::{Caller, Callers, KeyDigest};
+use headgate_core::catalog::caller::{Caller, Callers};
 use headgate_core::catalog::limits::CallerLimits;
 use headgate_core::catalog::webhook_secret::CallerDeliverySigningKey;
 use headgate_core::feature::FilterRegistry;
@@ -40,21 +41,6 @@ pub(crate) fn build(
                 None,
             );
         }
-        let Some(digest) = KeyDigest::from_hex(&config.key_sha256) else {
-            problems.error(
-                &format!("{at}/key_sha256"),
-                "expected a SHA-256 digest of 64 hex digits",
-                Some("`headgate key new` prints a key and its digest"),
-            );
-            continue;
-        };
-        if digest == KeyDigest::from_key(b"") {
-            problems.error(
-                &format!("{at}/key_sha256"),
-                "this is the digest of an empty key",
-                None,
-            );
-        }
         check_models(
             &config.limits,
             catalog,
@@ -65,13 +51,9 @@ pub(crate) fn build(
         caller.limits = limits(&caller.name, &config.limits, catalog);
         caller.webhook_secrets = webhook_secrets(&config.webhook_secrets, &at, problems);
         caller.webhook_url = webhook_url(config, &at, problems);
-        if !callers.insert(digest, Arc::new(caller)) {
-            problems.error(
-                &format!("{at}/key_sha256"),
-                "another caller has the same key",
-                None,
-            );
-        }
+        let caller = Arc::new(caller);
+        callers.add(&caller);
+        caller_keys::build(config, &caller, &at, &mut callers, problems);
     }
     callers
 }

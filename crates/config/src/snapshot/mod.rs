@@ -6,6 +6,7 @@ mod base_url_hints;
 mod base_urls;
 mod budgets;
 mod callback_keys;
+mod caller_keys;
 mod callers;
 pub mod certificate_expiry;
 mod channel_errors;
@@ -298,6 +299,7 @@ pub fn build_loaded(
     let catalog = Arc::new(catalog);
     let callers = Arc::new(callers::build(&declared, &catalog, &mut problems));
     budgets::check(&declared, &callers, &catalog, &mut problems);
+    features.set(callers.clone());
     let filters = shared.list.filters();
     let declared_routes = routes::DeclaredRoutes {
         routes: &routes,
@@ -326,6 +328,7 @@ pub fn build_loaded(
         feature.check_use(&features, &mut problems);
     }
     callers::check_enforced(&declared, &router, &filters, &mut problems);
+    caller_keys::check_routes(&declared, &router, &mut problems);
     callers::check_webhooks(&declared, &router, &filters, &mut problems);
     usability::ConfigLinter {
         declared_callers: &declared,

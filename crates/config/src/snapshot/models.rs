@@ -5,10 +5,10 @@ use super::channel_models::ChannelWithModels;
 use super::schema_cache::built_in_profiles;
 use super::{ProblemCollector, fallbacks, model_translation};
 use crate::affinity::AffinityConfig;
+use crate::callers::CallerConfig;
 use crate::channels::ChannelConfig;
 use crate::model_properties::{BalanceConfig, ModelPropertiesConfig};
 use crate::prices::PricesConfig;
-use crate::routes::CallerConfig;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::by_model_name::ByModelName;
 use headgate_core::catalog::model::{

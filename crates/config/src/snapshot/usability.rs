@@ -3,8 +3,9 @@
 use super::ProblemCollector;
 use super::base_url_hints::{self, BaseUrlWarning};
 use super::router::{Route, Router};
+use crate::callers::CallerConfig;
 use crate::channels::{ChannelConfig, ProviderCredentialConfig};
-use crate::routes::{CallerConfig, RouteConfig};
+use crate::routes::RouteConfig;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::base_url;
 use headgate_core::catalog::caller::Callers;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// Values by literal names and patterns. A literal name takes precedence over patterns, a longer pattern (its stars do not
 /// count) over a shorter one, and of equally long ones the one that was inserted first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ByModelName<T> {
     literal: HashMap<Box<str>, T>,
     /// The longer ones first.

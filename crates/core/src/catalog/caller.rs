@@ -1,5 +1,6 @@
 //! Callers: their keys, the models they may use, and their limits.
 
+use super::caller_key::CallerKey;
 use super::limits::CallerLimits;
 use super::verified_keys::VerifiedKeys;
 use super::webhook_secret::CallerDeliverySigningKey;
@@ -15,8 +16,8 @@ use subtle::ConstantTimeEq;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyDigest([u8; 32]);
 
-/// A holder of a gateway key, with its permissions.
-#[derive(Debug)]
+/// A holder of gateway keys, with its permissions. A caller of a request has those of the key that the request came with.
+#[derive(Clone, Debug)]
 pub struct Caller {
     pub name: Arc<str>,
     pub limits: CallerLimits,
@@ -24,13 +25,17 @@ pub struct Caller {
     pub webhook_secrets: Vec<CallerDeliverySigningKey>,
     /// Where the ends of the caller's videos of OpenAI's format are delivered, unless their create names another URL.
     pub webhook_url: Option<Arc<str>>,
+    /// The key of the request; `None` if the caller has one key without a name, or is named without a request.
+    pub key: Option<Arc<CallerKey>>,
     models: Vec<ModelPattern>,
 }
 
-/// All callers, by the digests of their keys.
+/// All callers, by the digests of their keys and by name.
 #[derive(Debug, Default)]
 pub struct Callers {
     by_digest: HashMap<KeyDigest, Arc<Caller>>,
+    /// Each caller with all of its permissions.
+    by_name: HashMap<Arc<str>, Arc<Caller>>,
     verified: VerifiedKeys<Caller>,
     /// The first caller in the file.
     first: Option<Arc<Caller>>,
@@ -72,6 +77,7 @@ impl Caller {
             limits: CallerLimits::default(),
             webhook_secrets: Vec::new(),
             webhook_url: None,
+            key: None,
             models: models
                 .iter()
                 .map(|model| ModelPattern::new(model))
@@ -85,15 +91,31 @@ impl Caller {
         self
     }
 
+    /// The caller with the permissions that this key of it leaves.
+    pub fn with_key(&self, key: Arc<CallerKey>) -> Self {
+        Self {
+            key: Some(key),
+            ..self.clone()
+        }
+    }
+
     /// Whether this caller may use this platform model.
     pub fn may_use_model(&self, model: &str) -> bool {
-        self.models.iter().any(|pattern| pattern.matches(model))
+        let may_use = self.models.iter().any(|pattern| pattern.matches(model));
+        may_use
+            && self
+                .key_models()
+                .is_none_or(|mut models| models.any(|pattern| pattern.matches(model)))
     }
 
     /// Whether this caller may use some model that `pattern` matches.
     pub fn may_use_some(&self, pattern: &ModelPattern) -> bool {
         let mut own = self.models.iter();
-        own.any(|own| own.may_overlap(pattern))
+        let may_use = own.any(|own| own.may_overlap(pattern));
+        may_use
+            && self
+                .key_models()
+                .is_none_or(|mut models| models.any(|model| model.may_overlap(pattern)))
     }
 
     /// Whether this caller may use the model by a pattern, or a name, that says more of it than `literal_len` bytes.
@@ -101,12 +123,26 @@ impl Caller {
         let mut matching = self.models.iter().filter(|pattern| pattern.matches(model));
         matching.any(|pattern| pattern.literal_len() > literal_len)
     }
+
+    /// The models that the key is restricted to.
+    fn key_models(&self) -> Option<std::slice::Iter<'_, ModelPattern>> {
+        let models = self.key.as_ref()?.models.as_ref()?;
+        Some(models.iter())
+    }
 }
 
 impl Callers {
-    /// Adds a caller; returns `false` if another caller already has the key.
-    pub fn insert(&mut self, digest: KeyDigest, caller: Arc<Caller>) -> bool {
+    /// Adds a caller under its name, with all of its permissions. The first of a name stays.
+    pub fn add(&mut self, caller: &Arc<Caller>) {
         self.first.get_or_insert_with(|| caller.clone());
+        let known = self.by_name.entry(caller.name.clone());
+        known.or_insert_with(|| caller.clone());
+    }
+
+    /// Adds a key with the caller that its requests have, and that caller if none has its name; returns `false` if the key
+    /// was there.
+    pub fn insert(&mut self, digest: KeyDigest, caller: Arc<Caller>) -> bool {
+        self.add(&caller);
         self.by_digest.insert(digest, caller).is_none()
     }
 
@@ -120,6 +156,11 @@ impl Callers {
         let caller = self.find_by_digest(key)?;
         self.verified.add(key, caller);
         Some(caller.clone())
+    }
+
+    /// The caller that requests with a key of this digest have.
+    pub fn holder(&self, digest: KeyDigest) -> Option<&Arc<Caller>> {
+        self.by_digest.get(&digest)
     }
 
     fn find_by_digest(&self, key: &[u8]) -> Option<&Arc<Caller>> {
@@ -137,20 +178,27 @@ impl Callers {
         let Some(name) = name else {
             return self.first.as_ref();
         };
-        self.by_digest.values().find(|caller| *caller.name == *name)
+        self.by_name.get(name)
     }
 
-    /// All callers, in no particular order.
+    /// All callers, each once with all of its permissions, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Caller>> {
-        self.by_digest.values()
+        self.by_name.values()
     }
 
+    /// The keys that have a name, each with its caller, in no particular order.
+    pub fn keys(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<CallerKey>)> {
+        let callers = self.by_digest.values();
+        callers.filter_map(|caller| Some((&caller.name, caller.key.as_ref()?)))
+    }
+
+    /// The number of callers.
     pub fn len(&self) -> usize {
-        self.by_digest.len()
+        self.by_name.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.by_digest.is_empty()
+        self.by_name.is_empty()
     }
 }
 

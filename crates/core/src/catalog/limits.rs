@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The limits of a caller.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct CallerLimits {
     /// Limits of requests for any model.
     everywhere: Vec<AdmissionLimit>,

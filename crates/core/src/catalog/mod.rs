@@ -5,6 +5,7 @@ pub mod base_path;
 pub mod base_url;
 pub mod by_model_name;
 pub mod caller;
+pub mod caller_key;
 pub mod channel;
 pub mod client_address;
 pub mod credential;

@@ -384,6 +384,12 @@ impl RequestView {
         }
     }
 
+    /// The label of the caller's key, if it has one.
+    pub fn key_label(&self) -> Option<&str> {
+        let key = self.caller.as_ref()?.key.as_ref()?;
+        Some(&key.label)
+    }
+
     /// The model that the request goes to.
     pub fn model(&self) -> Option<&Arc<Model>> {
         self.destination.as_ref()?.model.as_ref()

@@ -175,6 +175,7 @@ impl ExchangeRecord {
             client: request.client,
             user_agent: request.headers.get(header::USER_AGENT),
             caller: request.caller.as_ref().map(|caller| &*caller.name),
+            key: request.key_label(),
             route: &route.name,
             protocol: request.protocol.map(|protocol| protocol.name()),
             method: request.method.as_str(),

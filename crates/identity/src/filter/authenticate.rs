@@ -1,6 +1,11 @@
 //! `authenticate`: identifies the caller by its API key, before the body is read.
 
+mod key_place;
+
+use crate::key_usage::{KeyName, KeyUsages};
 use headgate_core::catalog::caller::{Caller, Callers};
+use headgate_core::catalog::caller_key::{CallerKey, CallerKeyRefusal};
+use headgate_core::catalog::client_address::DownstreamClient;
 use headgate_core::filter::contract::RouteApiDescription;
 use headgate_core::filter::descriptor::{
     BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterProvision,
@@ -10,12 +15,17 @@ use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, HookResult};
 use headgate_protocol::Protocol;
 use headgate_protocol::caller_key::{API_KEY, X_API_KEY, X_GOOG_API_KEY};
-use headgate_protocol::credential_names::{member_names_credential, names_credential};
 use headgate_protocol::fault::{Fault, FaultKind};
-use http::{HeaderMap, HeaderName, header};
+use http::{HeaderMap, HeaderName};
+use key_place::{authorization_key, describe_misplaced_key, refuse, single_value};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
+use std::time::SystemTime;
+
+/// SDKs and developers search for "Incorrect API key provided".
+const INCORRECT_KEY: &str =
+    "Incorrect API key provided; check it, or ask the operator of this gateway for one";
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "authenticate",
@@ -31,6 +41,8 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         let AuthenticateConfig { headers } = read_settings_or_default(settings)?;
         Ok(Arc::new(AuthenticateFilter {
             callers: context.callers.clone(),
+            usages: context.features.get(),
+            route: context.route.into(),
             key_headers: key_headers(context.protocol, &headers),
             schemes: schemes(context),
         }))
@@ -60,6 +72,8 @@ enum KeyHeaderConfig {
 
 struct AuthenticateFilter {
     callers: Arc<Callers>,
+    usages: Arc<KeyUsages>,
+    route: Box<str>,
     /// Headers that SDKs of the protocol send the key in, beside `Authorization`. Requests for the model list have them, too.
     key_headers: Vec<HeaderName>,
     /// Schemes of `Authorization` besides `Bearer`, which SDKs of a vendor's own API send.
@@ -99,7 +113,8 @@ impl Filter for AuthenticateFilter {
     }
 
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        let caller = self.identify_caller(&request.headers, request.query.as_deref());
+        let query = request.query.as_deref();
+        let caller = self.identify_caller(&request.headers, query, request.client.as_ref());
         HookResult::from(caller.map(|caller| {
             request.caller = Some(caller);
         }))
@@ -111,20 +126,37 @@ impl AuthenticateFilter {
         &self,
         headers: &HeaderMap,
         query: Option<&str>,
+        client: Option<&DownstreamClient>,
     ) -> Result<Arc<Caller>, Fault> {
         let key = self.key(headers, query)?;
-        // SDKs and developers search for "Incorrect API key provided".
-        self.callers.find_by_key(key).ok_or_else(|| {
-            refuse(
-                "Incorrect API key provided; check it, or ask the operator of this gateway for one",
-            )
-        })
+        let caller = self.callers.find_by_key(key);
+        let caller = caller.ok_or_else(|| refuse(INCORRECT_KEY))?;
+        if let Some(key) = &caller.key {
+            self.check_key(key, &caller, client)?;
+        }
+        Ok(caller)
+    }
+
+    /// Checks what the key is restricted to, and counts its use.
+    fn check_key(
+        &self,
+        key: &CallerKey,
+        caller: &Caller,
+        client: Option<&DownstreamClient>,
+    ) -> Result<(), Fault> {
+        let checked = key.check(SystemTime::now, &self.route, client);
+        checked.map_err(|refusal| key_refused(key, caller, refusal))?;
+        self.usages.count(&KeyName {
+            caller: caller.name.clone(),
+            label: key.label.clone(),
+        });
+        Ok(())
     }
 
     fn key<'h>(&self, headers: &'h HeaderMap, query: Option<&str>) -> Result<&'h [u8], Fault> {
         let mut key = authorization_key(headers, &self.schemes)?;
         for name in &self.key_headers {
-            match (key, single(headers, name)?) {
+            match (key, single_value(headers, name)?) {
                 (Some(one), Some(other)) if one != other => {
                     return Err(refuse(format!(
                         "`authorization` and `{name}` carry different keys; send one of the two headers"
@@ -134,7 +166,8 @@ impl AuthenticateFilter {
             }
         }
         key.ok_or_else(|| {
-            let sent = sent_elsewhere(headers, query).unwrap_or("no API key provided".into());
+            let sent =
+                describe_misplaced_key(headers, query).unwrap_or("no API key provided".into());
             let others = self.key_headers.iter();
             let others: String = others.map(|name| format!(" or `{name}: <key>`")).collect();
             refuse(format!(
@@ -144,70 +177,21 @@ impl AuthenticateFilter {
     }
 }
 
-/// Describes a header or query parameter that seems to hold the key but is not read.
-fn sent_elsewhere(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
-    const NAME_BYTES_MAX: usize = 64;
-    let mut folded = Vec::new();
-    let header = headers
-        .keys()
-        .map(HeaderName::as_str)
-        .find(|name| names_credential(name.as_bytes()) && !name.contains("cookie"))
-        .map(|name| (name, "header"));
-    let member = query
-        .into_iter()
-        .flat_map(|query| query.split('&'))
-        .map(|member| member.split_once('=').map_or(member, |(name, _)| name))
-        .find(|name| member_names_credential(name, &mut folded))
-        .map(|name| (name, "query parameter"));
-    let (name, what) = header
-        .or(member)
-        .filter(|(name, _)| name.len() <= NAME_BYTES_MAX)?;
-    Some(format!(
-        "no API key provided: this path does not read {what} `{name}`"
-    ))
-}
-
-/// The key in `Authorization`, in the scheme `Bearer` or one of `others`.
-fn authorization_key<'h>(
-    headers: &'h HeaderMap,
-    others: &[String],
-) -> Result<Option<&'h [u8]>, Fault> {
-    let Some(value) = single(headers, &header::AUTHORIZATION)? else {
-        return Ok(None);
+/// The error for a key that is known and does not serve. That it was valid once is only for the log.
+fn key_refused(key: &CallerKey, caller: &Caller, refusal: CallerKeyRefusal) -> Fault {
+    let fault = match refusal {
+        CallerKeyRefusal::NotYetValid(_) | CallerKeyRefusal::Expired(_) => refuse(INCORRECT_KEY),
+        CallerKeyRefusal::Route => Fault::new(
+            FaultKind::Forbidden,
+            "this API key may not be used on this path; use another one, or ask the operator of this gateway",
+        ),
+        CallerKeyRefusal::Network => Fault::new(
+            FaultKind::Forbidden,
+            "this API key may not be used from your IP address; ask the operator of this gateway",
+        ),
     };
-    let scheme_ends = value
-        .iter()
-        .position(|byte| *byte == b' ')
-        .unwrap_or(value.len());
-    let (scheme, key) = value.split_at(scheme_ends);
-    let is_other = || {
-        let mut others = others.iter();
-        others.any(|other| scheme.eq_ignore_ascii_case(other.as_bytes()))
-    };
-    if (scheme.eq_ignore_ascii_case(b"bearer") || is_other()) && !key.trim_ascii().is_empty() {
-        return Ok(Some(key.trim_ascii()));
-    }
-    let others = others.iter().map(|other| format!(" or `{other} <key>`"));
-    Err(refuse(format!(
-        "header `authorization` must be `Bearer <key>`{}; another scheme or no key was received",
-        others.collect::<String>()
-    )))
-}
-
-/// The only value of a header. Two values are an error: different readers could authenticate different callers.
-fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h [u8]>, Fault> {
-    let mut values = headers.get_all(name).iter();
-    match (values.next(), values.next()) {
-        (None, _) => Ok(None),
-        (Some(value), None) => Ok(Some(value.as_bytes())),
-        (Some(_), Some(_)) => Err(refuse(format!(
-            "header `{name}` was received more than once; send it once"
-        ))),
-    }
-}
-
-fn refuse(message: impl Into<String>) -> Fault {
-    Fault::new(FaultKind::Unauthenticated, message)
+    let (label, name) = (&key.label, &caller.name);
+    fault.detail(format!("key `{label}` of caller `{name}`: {refusal}"))
 }
 
 #[cfg(test)]
@@ -234,6 +218,8 @@ mod tests {
         }
         let filter = AuthenticateFilter {
             callers: Arc::new(callers),
+            usages: Arc::default(),
+            route: "chat".into(),
             key_headers: key_headers(protocol, configured),
             schemes: match protocol {
                 Some(Protocol::FamilyA) => vec!["Key".to_owned()],
@@ -251,7 +237,7 @@ mod tests {
                 headers
             });
         filter
-            .identify_caller(&headers, None)
+            .identify_caller(&headers, None, None)
             .map(|caller| caller.name.to_string())
             .map_err(|fault| fault.message.clone())
     }

@@ -1,0 +1,3 @@
+//! The filters of this feature.
+
+pub mod authenticate;
