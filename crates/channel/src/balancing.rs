@@ -1,7 +1,9 @@
 //! How the candidates of one request are balanced, and the share of the load of a channel that affinity may give it.
 
 use headgate_core::catalog::affinity::AffinityKey;
-use headgate_core::catalog::model::LoadMeasure;
+use headgate_core::catalog::model::{Candidate, LoadMeasure, Model};
+use headgate_core::filter::affinity_key::affinity_key;
+use headgate_core::filter::view::RequestView;
 use std::sync::Arc;
 
 /// A channel and a caller with fewer requests in flight are below every share: so few say nothing about load.
@@ -31,6 +33,35 @@ pub(super) struct LoadShares {
     pub weight: u64,
     /// The load of a channel, in percent of its share, that is not exceeded.
     pub factor: u16,
+}
+
+impl LoadBalancing {
+    /// The balancing of a request among `candidates`, by its model.
+    pub fn for_request(request: &RequestView, candidates: &[Candidate]) -> Self {
+        let Some(model) = request.model() else {
+            return Self::default();
+        };
+        let has_choice = candidates.len() > 1;
+        Self {
+            affinity: match model.properties.affinity.is_some() && has_choice {
+                true => RequestAffinity::for_request(request, model),
+                false => None,
+            },
+            measure: model.properties.balance,
+        }
+    }
+}
+
+impl RequestAffinity {
+    /// `None` if the request does not name its session.
+    fn for_request(request: &RequestView, model: &Model) -> Option<Box<Self>> {
+        let affinity = model.properties.affinity.as_ref()?;
+        Some(Box::new(Self {
+            key: affinity_key(affinity, &model.name, request)?,
+            caller: request.caller.as_ref().map(|caller| caller.name.clone()),
+            balance_factor: affinity.balance_factor,
+        }))
+    }
 }
 
 impl LoadShares {

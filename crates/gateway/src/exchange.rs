@@ -10,7 +10,6 @@ pub(super) mod evaluate;
 mod examine_body;
 mod first_events;
 mod keep_alive;
-mod load_balancing;
 mod model_fallback;
 mod model_queue;
 pub(crate) mod no_channel;

@@ -3,7 +3,6 @@
 //! An attempt does not watch the caller: the whole loop is raced once against the caller's disconnect.
 
 use super::attempt_verdict::{AttemptVerdict, FallbackReply, LeasedResponse, upstream_processing};
-use super::load_balancing::load_balancing;
 use super::model_queue::ModelQueue;
 use super::no_channel::no_channel;
 use super::prepare::prepare;
@@ -92,7 +91,7 @@ impl Exchange<'_> {
         let (method, path) = (&self.request.method, self.request.endpoint_path());
         let class = ProviderOperationClass::for_request(method, path, names_model);
         self.downstream.detachment = detachment.clone();
-        let balancing = load_balancing(&self.request, &candidates);
+        let balancing = LoadBalancing::for_request(&self.request, &candidates);
         let mut attempts = AttemptLoop {
             gateway: self.gateway,
             snapshot: &self.snapshot,

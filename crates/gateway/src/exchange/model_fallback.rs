@@ -2,7 +2,6 @@
 
 use super::attempt_verdict::LeasedResponse;
 use super::attempts::{AttemptLoop, for_endpoint};
-use super::load_balancing::load_balancing;
 use super::model_queue::ModelQueue;
 use super::retry_policy::{NextAttempt, RetryDecision, RetrySafety};
 use super::token_count::keep_counting;
@@ -168,7 +167,7 @@ impl AttemptLoop<'_> {
     fn set_candidates(&mut self) {
         if let Some(destination) = &self.request.destination {
             let candidates = destination.candidates.clone();
-            self.balancing = load_balancing(self.request, &candidates);
+            self.balancing = LoadBalancing::for_request(self.request, &candidates);
             self.candidates = for_endpoint(candidates, self.class);
         }
     }
