@@ -56,6 +56,8 @@ pub struct SettleCreateArgs {
 
 /// How long the store is given to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the command waits until what it settled of budgets in money is stored.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A create as it is printed.
 #[derive(Serialize)]
@@ -141,6 +143,7 @@ fn with_store<T>(
         wait_until_connected(&*store).await?;
         work(&*store).await
     });
+    store.flush(FLUSH_TIMEOUT);
     result.map_err(|error| {
         CommandError::new(format!(
             "error: {error}; run `headgate task unknown` to see what is stored"

@@ -2,6 +2,7 @@
 
 use crate::channel_listings::ChannelListings;
 use crate::mirroring::{MirrorMetrics, MirrorSendersByRoute};
+use crate::rate_limit::budget_metrics::{BudgetLevels, BudgetMetrics};
 use crate::response_cache::ResponseCache;
 use crate::{
     allow_ip, cache, callout, cors, deny_ip, edit_event, edit_json, first_channel, follow_ids,
@@ -62,6 +63,7 @@ impl Feature for FiltersFeature {
         values.set(Arc::<ChannelListings>::default());
         values.set(Arc::<ResponseCache>::default());
         values.set(Arc::<MirrorSendersByRoute>::default());
+        values.set(Arc::<BudgetLevels>::default());
     }
 
     fn register_metrics(
@@ -69,7 +71,10 @@ impl Feature for FiltersFeature {
         registry: &Registry,
         shared: &FeatureTypeMap,
     ) -> Vec<Box<dyn FeatureMetrics>> {
-        vec![Box::new(MirrorMetrics::new(registry, shared.get()))]
+        vec![
+            Box::new(MirrorMetrics::new(registry, shared.get())),
+            Box::new(BudgetMetrics::new(registry, shared.get())),
+        ]
     }
 
     fn findings(&self) -> FeatureFindingDefinitions {

@@ -1,11 +1,13 @@
 //! `rate_limit`: admits requests within their caller's limits, and settles on the actual usage.
 
-mod cost_bound;
+pub(crate) mod budget_metrics;
+mod cost_maximum;
 mod headers;
 mod money;
 mod need;
 mod reservation;
 
+use budget_metrics::BudgetLevels;
 use headgate_core::catalog::caller::Caller;
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, FilterProvision,
@@ -51,6 +53,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         let has_output = |protocol: Protocol| protocol.descriptor().has_output_tokens();
         Ok(Arc::new(RateLimitFilter {
             state: context.state.clone(),
+            levels: context.features.get(),
             default_output_tokens: match context.protocol.is_none_or(has_output) {
                 true => default_output_tokens,
                 false => 0,
@@ -80,6 +83,7 @@ impl Default for TokenEstimateConfig {
 
 struct RateLimitFilter {
     state: Arc<dyn StateStore>,
+    levels: Arc<BudgetLevels>,
     default_output_tokens: u64,
     /// Whether the route has a protocol, whose bodies allow an estimate of the tokens.
     estimates_tokens: bool,
@@ -233,6 +237,9 @@ impl RateLimitFilter {
             Err(unavailable) => return self.decide_without_store(request, need, unavailable),
         };
         headers::add_headers(request, limits, &limit_statuses, unix_ms());
+        if let Some(cost) = &need.bound {
+            self.levels.note(limits, &limit_statuses, cost);
+        }
         match granted_ticket(decision, limits, &limit_statuses, need) {
             Ok(mut ticket) => {
                 request.caller_permit = CallerPermit::split_from(&mut ticket, &self.state);
@@ -336,6 +343,7 @@ mod tests {
         for on_store_failure in [OnStoreFailure::Allow, OnStoreFailure::Deny] {
             let filter = RateLimitFilter {
                 state: Arc::new(UnreachableStore(on_store_failure)),
+                levels: Arc::default(),
                 default_output_tokens: 1,
                 estimates_tokens: true,
             };

@@ -7,7 +7,6 @@ use super::{Gateway, reply, request_id};
 use headgate_config::snapshot::Snapshot;
 use headgate_core::catalog::client_address::DownstreamClient;
 use headgate_core::filter::settlement::ExchangeSettlement;
-use headgate_core::filter::stream_info::CalloutSummary;
 use headgate_observe::access_log::AccessLogEntry;
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -15,7 +14,6 @@ use http::{HeaderMap, HeaderValue, header};
 use pingora_core::protocols::http::ServerSession;
 use pingora_http::{RequestHeader, ResponseHeader};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Value of the log fields `route`, `method` and `path` if they are unknown.
 const NONE: &str = "-";
@@ -125,39 +123,15 @@ impl<'a> UnroutedRequest<'a> {
             revision: &self.snapshot.revision,
             client: self.client,
             user_agent: head.and_then(|head| head.headers.get(header::USER_AGENT)),
-            caller: None,
-            key: None,
             route: NONE,
             protocol: protocol.map(Protocol::name),
             method: head.map_or(NONE, |head| head.method.as_str()),
             path: head.map_or(NONE, |head| head.uri.path()),
-            model: None,
-            channel: None,
-            channel_model: None,
             status,
             settlement: ExchangeSettlement::GatewayReply.name(),
-            streamed: false,
-            attempts: 0,
-            failed_attempts: &[],
-            credential: None,
-            committed: None,
-            bytes_in: 0,
             bytes_out,
-            first_byte: None,
-            total: Duration::ZERO,
-            wait_times: None,
-            usage: None,
-            cost: None,
-            response_id: None,
-            upstream_request_id: None,
-            affinity: None,
-            idempotency: None,
-            cache: None,
-            fallback: None,
-            translation: None,
-            callouts: CalloutSummary::default(),
-            trace: None,
             fault: Some(fault),
+            ..AccessLogEntry::default()
         });
     }
 }

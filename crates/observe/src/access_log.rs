@@ -35,6 +35,7 @@ pub struct FailedAttempt {
 }
 
 /// The data of one line. No field holds a secret.
+#[derive(Default)]
 pub struct AccessLogEntry<'a> {
     pub id: &'a str,
     pub revision: &'a str,
@@ -68,6 +69,8 @@ pub struct AccessLogEntry<'a> {
     pub usage: Option<&'a TokenUsage>,
     /// The cost, and its currency.
     pub cost: Option<(Cost, &'a str)>,
+    /// What the exchange has cost of its caller's budgets, in billionths.
+    pub budget_charge: Option<u64>,
     pub response_id: Option<&'a str>,
     /// The provider's request id in the last attempt.
     pub upstream_request_id: Option<&'a HeaderValue>,
@@ -137,6 +140,9 @@ impl AccessLogEntry<'_> {
         self.write_times(&mut line);
         self.write_usage(&mut line);
         self.write_cost(&mut line);
+        if let Some(nanos) = self.budget_charge {
+            line.billionths(field_name!("budget_charge"), nanos);
+        }
         self.write_ids(&mut line);
         self.write_callouts(&mut line);
         self.write_fault(&mut line);

@@ -36,7 +36,7 @@ pub mod secret_shape;
 pub mod shown_headers;
 pub mod sse;
 pub mod stream;
-pub mod token_bound;
+pub mod token_maximum;
 pub mod upstream_request_id;
 pub mod usage;
 pub mod video_form;

@@ -69,6 +69,16 @@ impl StateFile {
         changed
     }
 
+    /// What a caller has used and reserved of its budget `kind` in money, in billionths.
+    pub fn money_used(&self, caller: &str, kind: &str) -> u64 {
+        let query =
+            "SELECT coalesce(sum(nanos), 0) FROM money_used WHERE caller = ? AND measure = ?";
+        let used = self
+            .open()
+            .query_row(query, [caller, kind], |row| row.get::<_, i64>(0));
+        used.unwrap().cast_unsigned()
+    }
+
     fn path(&self) -> std::path::PathBuf {
         self.folder.path().join("state.sqlite")
     }

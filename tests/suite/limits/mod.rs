@@ -1,5 +1,6 @@
 //! Tests of limits: callers' limits, connections, deadlines, memory, and the state that counts them.
 
+mod budget_rules;
 mod budgets;
 mod callers;
 mod client_disconnects;
@@ -11,3 +12,4 @@ mod shared_limits;
 mod slow_readers;
 mod spooling;
 mod state;
+mod task_budgets;

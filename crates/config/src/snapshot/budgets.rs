@@ -1,16 +1,21 @@
 //! Checks budgets in money: what a request can cost must be known before it is sent.
 
 use super::ProblemCollector;
+use super::router::{Route, Router};
 use crate::caller_limits::{CallerLimitsConfig, CallerModelLimitsConfig};
 use crate::callers::CallerConfig;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::caller::Callers;
+use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::{Candidate, Model};
 use headgate_core::catalog::price::{ModelPrice, NANOS};
+use headgate_core::feature::FilterRegistry;
+use headgate_core::filter::descriptor::FilterProvision;
 use headgate_core::pointer::child;
 use headgate_core::scalar::UnitPrice;
 use headgate_core::scalar::model_pattern::ModelPattern;
 use headgate_protocol::Protocol;
+use http::Method;
 use std::sync::Arc;
 
 /// The largest budget, in units of the currency: Redis counts exactly up to 2^53 billionths.
@@ -50,6 +55,42 @@ pub(crate) fn check(
             report(&models, lacks_output_limit, &OUTPUT, &at, problems);
             report(&models, has_only_credits, &CREDITS, &at, problems);
         }
+    }
+}
+
+/// Reports routes on which a caller can spend money although none of its budgets is enforced there.
+pub(crate) fn check_enforced(
+    configs: &[CallerConfig],
+    router: &Router,
+    filters: &FilterRegistry,
+    problems: &mut ProblemCollector<'_>,
+) {
+    let budgets = configs.iter().enumerate();
+    let mut budgets =
+        budgets.filter_map(|(index, config)| Some((index, first_budget(&config.limits)?)));
+    let Some((index, key)) = budgets.next() else {
+        return;
+    };
+    let spends = |route: &&Arc<Route>| {
+        let has = |provision| route.request.first_with_provision(provision).is_some();
+        let path = route.pattern.path();
+        let class = ProviderOperationClass::for_request(&Method::POST, &path, true);
+        let is_count = class == ProviderOperationClass::TokenCount;
+        route.protocol.is_some()
+            && has(FilterProvision::Model)
+            && !has(FilterProvision::Limits)
+            && !is_count
+    };
+    let routes = router.routes().iter().filter(spends);
+    let names: Vec<String> = routes.map(|route| format!("`{}`", route.name)).collect();
+    if !names.is_empty() {
+        let keeper = filters.providers(FilterProvision::Limits);
+        let plural = if names.len() > 1 { "s" } else { "" };
+        problems.warning(
+            &format!("/callers/{index}/limits/{key}"),
+            format!("no budget holds on route{plural} {}", names.join(", ")),
+            Some(&format!("put {keeper} last in their `request`")),
+        );
     }
 }
 

@@ -329,6 +329,7 @@ pub fn build_loaded(
     }
     callers::check_enforced(&declared, &router, &filters, &mut problems);
     caller_keys::check_routes(&declared, &router, &mut problems);
+    budgets::check_enforced(&declared, &router, &filters, &mut problems);
     callers::check_webhooks(&declared, &router, &filters, &mut problems);
     usability::ConfigLinter {
         declared_callers: &declared,

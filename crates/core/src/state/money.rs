@@ -3,6 +3,8 @@
 use super::StateStore;
 use super::calendar::DAY_MS;
 use super::counter_key::CounterKey;
+use super::limit_kind::LimitKind;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +16,8 @@ pub const RESERVATION_KEPT_MS: u64 = 40 * DAY_MS;
 const RESERVATIONS_KEPT: usize = 1_024;
 
 /// What a request has reserved of budgets in money: the most that it can cost.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "StoredReservation", into = "StoredReservation")]
 pub struct MoneyReservation {
     /// Unique among all gateways, and never used again.
     pub id: Arc<str>,
@@ -24,6 +27,28 @@ pub struct MoneyReservation {
     /// The time of the admission on the store's clock, in Unix milliseconds: the cost belongs to its day and month.
     pub taken_ms: u64,
 }
+
+/// A reservation as records have it.
+#[derive(Serialize, Deserialize)]
+struct StoredReservation {
+    id: String,
+    caller: String,
+    /// The kind of each limit, and its model.
+    counters: Vec<(String, Option<String>)>,
+    nanos: u64,
+    taken_ms: u64,
+}
+
+/// The reservation of a create that is paid for, for whoever settles it after the exchange; in
+/// [`RequestFilterValues`](crate::filter::state::RequestFilterValues).
+pub struct CreateReservation {
+    pub reserved: MoneyReservation,
+    is_kept: bool,
+}
+
+/// What an exchange has cost of its caller's budgets, in billionths; in
+/// [`RequestFilterValues`](crate::filter::state::RequestFilterValues).
+pub struct BudgetCharge(pub u64);
 
 /// The reservation of an exchange. Dropping it settles it as it was reserved, since an exchange may be dropped at any point.
 pub struct MoneyHold {
@@ -40,6 +65,26 @@ pub struct OpenReservations {
     prune_at: usize,
 }
 
+impl CreateReservation {
+    pub fn new(reserved: MoneyReservation) -> Self {
+        Self {
+            reserved,
+            is_kept: false,
+        }
+    }
+
+    /// The reservation for whoever settles it: it is not settled at the end of the exchange.
+    pub fn keep(&mut self) -> MoneyReservation {
+        self.is_kept = true;
+        self.reserved.clone()
+    }
+
+    /// Whether the reservation of this id is settled after the exchange.
+    pub fn keeps(&self, id: &str) -> bool {
+        self.is_kept && *self.reserved.id == *id
+    }
+}
+
 impl MoneyHold {
     pub fn new(store: &Arc<dyn StateStore>, reserved: Box<MoneyReservation>) -> Self {
         Self {
@@ -51,6 +96,11 @@ impl MoneyHold {
     /// What is reserved, in billionths; 0 once it was handed over.
     pub fn amount(&self) -> u64 {
         self.reserved.as_ref().map_or(0, |it| it.amount)
+    }
+
+    /// The id of what is reserved; empty once it was handed over.
+    pub fn id(&self) -> &str {
+        self.reserved.as_ref().map_or("", |it| &it.id)
     }
 
     /// Settles on what the request cost.
@@ -72,6 +122,47 @@ impl Drop for MoneyHold {
             let amount = reserved.amount;
             self.store.settle_money(*reserved, amount);
         }
+    }
+}
+
+impl From<MoneyReservation> for StoredReservation {
+    fn from(reserved: MoneyReservation) -> Self {
+        let counters = reserved.counters.iter();
+        Self {
+            caller: match reserved.counters.first() {
+                Some(counter) => counter.caller().to_string(),
+                None => String::new(),
+            },
+            counters: counters
+                .map(|counter| {
+                    let model = counter.model().map(ToString::to_string);
+                    (counter.measure().name().to_owned(), model)
+                })
+                .collect(),
+            id: reserved.id.to_string(),
+            nanos: reserved.amount,
+            taken_ms: reserved.taken_ms,
+        }
+    }
+}
+
+impl TryFrom<StoredReservation> for MoneyReservation {
+    type Error = String;
+
+    fn try_from(stored: StoredReservation) -> Result<Self, String> {
+        let caller: Arc<str> = stored.caller.into();
+        let counters = stored.counters.into_iter().map(|(name, model)| {
+            let mut kinds = LimitKind::ALL.into_iter();
+            let kind = kinds.find(|kind| kind.name() == name);
+            let kind = kind.ok_or_else(|| format!("unknown limit `{name}`"))?;
+            Ok(CounterKey::new(caller.clone(), model.map(Into::into), kind))
+        });
+        Ok(Self {
+            counters: counters.collect::<Result<_, String>>()?,
+            id: stored.id.into(),
+            amount: stored.nanos,
+            taken_ms: stored.taken_ms,
+        })
     }
 }
 
@@ -99,4 +190,31 @@ pub fn new_id() -> Arc<str> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     format!("{:016x}-{number:x}", *PROCESS).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reservation_is_read_as_it_was_stored() {
+        let counter =
+            |model: Option<&str>, kind| CounterKey::new("ann".into(), model.map(Into::into), kind);
+        let reserved = MoneyReservation {
+            id: "7-1".into(),
+            counters: vec![
+                counter(None, LimitKind::CostPerDay),
+                counter(Some("large"), LimitKind::CostTotal),
+            ],
+            amount: 9_000_000_000_000_001,
+            taken_ms: 1_700_000_000_000,
+        };
+        let text = serde_json::to_string(&reserved).unwrap();
+        let expected = r#"{"id":"7-1","caller":"ann","counters":[["cost_per_day",null],["cost_total","large"]],"nanos":9000000000000001,"taken_ms":1700000000000}"#;
+        assert_eq!(text, expected);
+        let read: MoneyReservation = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, reserved);
+        let later = text.replace("cost_total", "cost_per_week");
+        assert!(serde_json::from_str::<MoneyReservation>(&later).is_err());
+    }
 }

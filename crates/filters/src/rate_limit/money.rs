@@ -2,11 +2,12 @@
 
 use headgate_core::catalog::price::{BillableMediaOutput, Cost, ExchangeCost, ModelPrice};
 use headgate_core::filter::settlement::ExchangeSettlement;
-use headgate_core::filter::stream_info::{StreamInfo, UsageReport};
+use headgate_core::filter::stream_info::{StreamInfo, UpstreamProcessing, UsageReport};
 use headgate_core::filter::view::RequestView;
 use headgate_core::state::StateStore;
 use headgate_core::state::lock::lock;
-use headgate_core::state::money::{MoneyHold, MoneyReservation};
+use headgate_core::state::money::{BudgetCharge, CreateReservation, MoneyHold, MoneyReservation};
+use headgate_protocol::DuplicateRequestCost;
 use headgate_protocol::estimate::TokenEstimate;
 use headgate_protocol::usage::TokenUsage;
 use std::sync::{Arc, Mutex};
@@ -34,6 +35,11 @@ impl ReservedMoney {
         let (Some(reserved), Some(model)) = (reserved, request.model().cloned()) else {
             return;
         };
+        let protocol = request.protocol.map(|protocol| protocol.descriptor());
+        if protocol.is_some_and(|protocol| protocol.cost == DuplicateRequestCost::PaidWork) {
+            let create = CreateReservation::new((*reserved).clone());
+            request.state.set(create);
+        }
         let ReservedMoney(all) = request.state.get_or_default();
         all.push(ModelReservation {
             model: model.name.clone(),
@@ -56,7 +62,13 @@ impl ReservedMoney {
         let Some(Self(all)) = request.state.take() else {
             return;
         };
-        for reserved in all {
+        let mut charge = 0_u64;
+        for mut reserved in all {
+            if reserved.is_settled_later(request) {
+                charge = charge.saturating_add(reserved.hold.amount());
+                reserved.hold.hand_over();
+                continue;
+            }
             let is_last = request
                 .model()
                 .is_some_and(|model| model.name == reserved.model);
@@ -65,12 +77,25 @@ impl ReservedMoney {
                 false => 0,
             };
             reserved.warn_of_excess(request, cost);
+            charge = charge.saturating_add(cost);
             reserved.hold.settle(cost);
         }
+        request.state.set(BudgetCharge(charge));
     }
 }
 
 impl ModelReservation {
+    /// Whether the reservation stays after the exchange: until the task of a video has ended, or until an operator finds out
+    /// whether the provider made what it may have accepted.
+    fn is_settled_later(&self, request: &RequestView) -> bool {
+        let Some(create) = request.state.get::<CreateReservation>() else {
+            return false;
+        };
+        let is_last = *create.reserved.id == *self.hold.id();
+        let is_unknown = request.info.processing == UpstreamProcessing::Unknown;
+        create.keeps(self.hold.id()) || (is_last && is_unknown)
+    }
+
     /// What the provider's report costs; what cannot be known costs what was reserved.
     fn cost(&self, request: &RequestView, settlement: ExchangeSettlement) -> u64 {
         let info = &request.info;

@@ -1,6 +1,6 @@
 //! What a request needs of its caller's limits.
 
-use super::cost_bound::{CostMaximum, cost_bound};
+use super::cost_maximum::{CostMaximum, cost_maximum};
 use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::filter::state::RequestTokenCount;
 use headgate_core::filter::view::RequestView;
@@ -29,7 +29,7 @@ impl RequestNeed {
         let caller = request.caller.as_ref();
         let counts_money = caller.is_some_and(|caller| caller.limits.counts_money());
         let bound = match counts_money {
-            true => cost_bound(request)?,
+            true => cost_maximum(request)?,
             false => None,
         };
         let counts_tokens = |limit: &AdmissionLimit| limit.measure().counts_tokens();

@@ -16,6 +16,7 @@ use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::{CacheOutcome, IdempotencyOutcome, ModelFallback};
 use headgate_core::filter::view::RequestView;
+use headgate_core::state::money::BudgetCharge;
 use headgate_observe::access_log::{AccessLogEntry, FailedAttempt};
 use headgate_observe::cost_metrics::CostLabels;
 use headgate_observe::finished_exchange::FinishedExchange;
@@ -201,6 +202,7 @@ impl ExchangeRecord {
             wait_times: Some(wait_times),
             usage: request.info.usage.counted(),
             cost,
+            budget_charge: request.state.get().map(|BudgetCharge(nanos)| *nanos),
             response_id: request.info.response_id.as_deref(),
             upstream_request_id: request
                 .info

@@ -25,6 +25,7 @@ use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyA
 use headgate_core::large_bodies::{BodyStoreRetryPolicy, LargeResponseStoreHandle};
 use headgate_core::scalar::HumanDuration;
 use headgate_core::state::StateStore;
+use headgate_core::state::money::CreateReservation;
 use headgate_protocol::Protocol;
 use http::{HeaderName, HeaderValue};
 use recorded_response::{CreateResponseBodyStore, recorded_headers};
@@ -248,7 +249,9 @@ impl Filter for IdempotencyFilter {
         }
         let channel = channel.name.clone();
         HookResult::later(async move {
-            let stored = entry.begin_sending(&channel).await;
+            let reserved = request.state.get::<CreateReservation>();
+            let money = reserved.map(|create| create.reserved.clone());
+            let stored = entry.begin_sending(&channel, money).await;
             stored.map_err(fault::not_stored)
         })
     }

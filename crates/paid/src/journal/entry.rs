@@ -5,6 +5,7 @@ use super::in_flight::InFlightKeyGuard;
 use super::record::{CreateState, RecordedResponse};
 use super::versioned_record::CreateRecordWriter;
 use super::{CreateJournal, JournalError, LEASE, lease_ms};
+use headgate_core::state::money::MoneyReservation;
 use headgate_core::state::records::{Record, RecordKind};
 use std::future::{Future, ready};
 use std::mem::replace;
@@ -87,11 +88,16 @@ impl JournalEntryHandle {
         Ok(is_ours)
     }
 
-    /// Stores that the create is about to be sent to `channel`. Without it, no byte may be sent.
+    /// Stores that the create is about to be sent to `channel`, and what it has reserved of budgets in money. Without it, no byte
+    /// may be sent.
     ///
     /// # Errors
     /// This is not stored, or the entry has ended.
-    pub async fn begin_sending(&self, channel: &str) -> Result<(), JournalError> {
+    pub async fn begin_sending(
+        &self,
+        channel: &str,
+        money: Option<MoneyReservation>,
+    ) -> Result<(), JournalError> {
         let (cell, channel) = (self.0.clone(), channel.to_owned());
         run_to_end(async move {
             let mut progress = cell.progress.lock().await;
@@ -104,6 +110,7 @@ impl JournalEntryHandle {
                 channel,
                 lease_ms: lease_ms(),
             };
+            progress.stored.record.money = money;
             let before = replace(&mut progress.stored.record.state, sending);
             if let Err(error) = progress.stored.write().await {
                 // It is not sent.

@@ -3,6 +3,7 @@
 use super::{CreateRequest, lease_ms};
 use bytes::Bytes;
 use headgate_core::state::calendar::unix_ms;
+use headgate_core::state::money::MoneyReservation;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -29,6 +30,9 @@ pub struct CreateRecord {
     /// `None` for a create without a key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<CreateFingerprint>,
+    /// What the create has reserved of its caller's budgets in money.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money: Option<MoneyReservation>,
     pub state: CreateState,
 }
 
@@ -104,6 +108,7 @@ impl CreateRecord {
             model: request.model.as_ref().map(ToString::to_string),
             created_ms: unix_ms(),
             fingerprint: fingerprint.cloned(),
+            money: None,
             state: CreateState::Reserved {
                 lease_ms: lease_ms(),
             },

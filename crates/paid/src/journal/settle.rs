@@ -27,7 +27,8 @@ pub enum SettleResult {
     Changed,
 }
 
-/// Settles the create of unknown outcome with this request id, or with this SHA-256 of its key.
+/// Settles the create of unknown outcome with this request id, or with this SHA-256 of its key, and what it has reserved of its
+/// caller's budgets in money.
 ///
 /// # Errors
 /// The store is unreachable.
@@ -101,6 +102,13 @@ async fn apply(
             found.map(|found| found.content) == settled
         }
     };
+    if let (true, Some(reserved)) = (is_settled, record.money.take()) {
+        let amount = match outcome {
+            OperatorVerdict::Made => reserved.amount,
+            OperatorVerdict::NotMade => 0,
+        };
+        store.settle_money(reserved, amount);
+    }
     Ok(match is_settled {
         true => SettleResult::Settled {
             request_id: record.request_id,

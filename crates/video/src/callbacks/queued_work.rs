@@ -91,7 +91,7 @@ pub(super) async fn note_ended_tasks(
             let (records, costs) = (records.clone(), costs.clone());
             running.spawn(async move {
                 let noted = records.note_task_end(&task.key).await?;
-                settle(records.store(), &costs, &task).await?;
+                settle(records.state(), &costs, &task).await?;
                 Ok::<_, StoreUnavailable>((task.key, noted))
             });
         }

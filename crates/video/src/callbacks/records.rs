@@ -93,6 +93,10 @@ impl CallbackRecordStore {
         Self { state }
     }
 
+    pub(super) fn state(&self) -> &dyn StateStore {
+        &*self.state
+    }
+
     pub(super) fn store(&self) -> &dyn RecordStore {
         self.state.records()
     }

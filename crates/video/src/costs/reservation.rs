@@ -1,6 +1,7 @@
 //! What a video task costs: reserved when its create is accepted, settled by what its provider reports when it has ended.
 
 use headgate_core::catalog::price::{Cost, NANOS, VideoTaskPrice};
+use headgate_core::state::money::MoneyReservation;
 use headgate_core::task::family::TaskCharge;
 use headgate_core::task::state::TaskState;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,9 @@ pub struct TaskCostReservation {
     pub currency: String,
     #[serde(flatten)]
     pub price: VideoTaskPrice,
+    /// What the create has reserved of its caller's budgets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money: Option<MoneyReservation>,
 }
 
 impl TaskCostReservation {
@@ -58,6 +62,7 @@ mod tests {
                 credit,
                 second,
             },
+            money: None,
         }
     }
 

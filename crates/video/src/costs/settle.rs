@@ -3,19 +3,20 @@
 use super::{TaskCostChanges, TaskCostReservation};
 use crate::polls::EndedTask;
 use headgate_core::catalog::price::Cost;
-use headgate_core::state::StoreUnavailable;
-use headgate_core::state::records::{RecordKind, RecordStore};
+use headgate_core::state::records::RecordKind;
+use headgate_core::state::{StateStore, StoreUnavailable};
 
-/// Counts by how much the cost of a task differs from what its create reserved, unless any gateway has done so.
+/// Settles what a task has reserved of its caller's budgets, and counts by how much its cost differs from what its create
+/// reserved, unless any gateway has done so.
 ///
 /// # Errors
 /// The store is unreachable. It may have removed the reservation; then the task costs what was reserved.
 pub async fn settle(
-    records: &dyn RecordStore,
+    state: &dyn StateStore,
     changes: &TaskCostChanges,
     ended: &EndedTask,
 ) -> Result<(), StoreUnavailable> {
-    let kind = RecordKind::TaskCost;
+    let (kind, records) = (RecordKind::TaskCost, state.records());
     let Some(record) = records.get(kind, &ended.key).get().await? else {
         return Ok(());
     };
@@ -24,6 +25,11 @@ pub async fn settle(
         // A later version of the program may read it.
         return Ok(());
     };
+    let cost = reservation.settled(&ended.charge);
+    // Before the record goes, and once: a reservation of money is settled by whoever is first.
+    if let Some(reserved) = reservation.money.clone() {
+        state.settle_money(reserved, cost.0);
+    }
     if !records
         .remove(kind, &ended.key, record.version)
         .get()
@@ -32,7 +38,6 @@ pub async fn settle(
         return Ok(());
     }
     let reserved = Cost(reservation.price.reserved);
-    let cost = reservation.settled(&ended.charge);
     changes.add(&record.content.owner, &reservation, cost);
     let TaskCostReservation {
         task_id,

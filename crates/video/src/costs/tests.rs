@@ -23,6 +23,7 @@ fn reservation() -> TaskCostReservation {
             credit: Some(10),
             second: None,
         },
+        money: None,
     }
 }
 
@@ -46,7 +47,7 @@ async fn of_many_gateways_that_see_the_end_of_a_task_one_counts_the_difference()
         let gateways: Vec<TaskCostChanges> = (0..4).map(|_| TaskCostChanges::default()).collect();
         for _ in 0..3 {
             for changes in &gateways {
-                let settled = settle(state.records(), changes, &ended(credits)).await;
+                let settled = settle(&*state, changes, &ended(credits)).await;
                 assert!(settled.is_ok());
             }
         }
@@ -62,7 +63,7 @@ async fn of_many_gateways_that_see_the_end_of_a_task_one_counts_the_difference()
 async fn a_task_that_nobody_reserved_changes_no_cost() {
     let state: Arc<dyn StateStore> = Arc::new(MemoryStore::default());
     let changes = TaskCostChanges::default();
-    assert!(settle(state.records(), &changes, &ended(80)).await.is_ok());
+    assert!(settle(&*state, &changes, &ended(80)).await.is_ok());
     assert_eq!(changes.take(), []);
 }
 
@@ -80,7 +81,7 @@ async fn a_reservation_of_a_later_version_stays_for_it() {
         .insert(RecordKind::TaskCost, KEY, content, 9);
     assert!(inserted.get().await.is_ok());
     let changes = TaskCostChanges::default();
-    assert!(settle(state.records(), &changes, &ended(80)).await.is_ok());
+    assert!(settle(&*state, &changes, &ended(80)).await.is_ok());
     let kept = state.records().get(RecordKind::TaskCost, KEY).get().await;
     assert!(kept.unwrap().is_some());
     assert_eq!(changes.take(), []);
@@ -92,6 +93,6 @@ async fn a_task_stays_to_be_settled_while_the_store_is_unreachable() {
     // The create does not fail.
     reserve(&*unreachable, KEY, &"ann".into(), &reservation()).await;
     let changes = TaskCostChanges::default();
-    let settled = settle(unreachable.records(), &changes, &ended(80)).await;
+    let settled = settle(&*unreachable, &changes, &ended(80)).await;
     assert!(settled.is_err());
 }

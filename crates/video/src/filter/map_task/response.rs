@@ -10,6 +10,7 @@ use headgate_core::catalog::price::{BillableMediaOutput, VideoTaskPrice};
 use headgate_core::filter::view::{RequestView, ResponseView};
 use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;
+use headgate_core::state::money::CreateReservation;
 use headgate_core::task::family::{CreatedTask, SentCreate, VideoFamily};
 use headgate_core::task::id::{TaskId, credential_fingerprint};
 use headgate_core::task::openai_video;
@@ -76,6 +77,7 @@ impl MapTaskFilter {
                 self.native_created(response.request, &family, &document, (&id, &task))
             }
         };
+        let create = response.request.state.get_mut::<CreateReservation>();
         let cost = price.map(|(price, currency)| NewTaskCost {
             key: task_key(&task),
             caller: task.caller.into(),
@@ -85,6 +87,7 @@ impl MapTaskFilter {
                 model: task.model,
                 currency,
                 price,
+                money: create.map(CreateReservation::keep),
             },
         });
         Ok((reply, cost))

@@ -3,14 +3,14 @@
 use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::{Candidate, Model};
 use headgate_core::catalog::price::ModelPrice;
-use headgate_core::catalog::price_bound::{UnboundedCost, VideoMaximum, WorkMaximum};
+use headgate_core::catalog::price_maximum::{UnboundedCost, VideoMaximum, WorkMaximum};
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::state::RequestTokenCount;
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::form::FormPart;
 use headgate_protocol::json::{DocumentNode, JsonDocument};
-use headgate_protocol::token_bound::TokenMaximum;
+use headgate_protocol::token_maximum::TokenMaximum;
 use headgate_protocol::{GenerationMedium, Protocol};
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub struct CostMaximum {
 ///
 /// # Errors
 /// Nothing limits what it can cost.
-pub fn cost_bound(request: &RequestView) -> Result<Option<CostMaximum>, Fault> {
+pub fn cost_maximum(request: &RequestView) -> Result<Option<CostMaximum>, Fault> {
     let (Some(destination), Some(protocol)) = (&request.destination, request.protocol) else {
         return Ok(None);
     };

@@ -1,0 +1,85 @@
+//! Metrics of budgets in money: what callers have left of them.
+
+use super::cost_maximum::CostMaximum;
+use headgate_core::catalog::price::NANOS;
+use headgate_core::feature::metrics::{FeatureMetrics, registered};
+use headgate_core::state::admission::{AdmissionLimit, CounterKey, LimitStatus};
+use headgate_core::state::lock::lock;
+use prometheus::{GaugeVec, Opts, Registry};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// Budgets whose levels are kept: callers and their models are names of the configuration.
+const LEVELS_MAX: usize = 20_000;
+
+/// What callers have left of their budgets, as of the last request of each. Outlives snapshots.
+#[derive(Default)]
+pub struct BudgetLevels(Mutex<HashMap<CounterKey, BudgetLevel>>);
+
+/// In billionths of the currency's unit.
+struct BudgetLevel {
+    left: u64,
+    most: u64,
+    currency: Arc<str>,
+}
+
+/// Shows the levels of budgets.
+pub struct BudgetMetrics {
+    levels: Arc<BudgetLevels>,
+    left: GaugeVec,
+    most: GaugeVec,
+}
+
+impl BudgetLevels {
+    /// Notes the state of those limits that count money.
+    pub fn note(&self, limits: &[AdmissionLimit], statuses: &[LimitStatus], cost: &CostMaximum) {
+        let mut levels = lock(&self.0);
+        for (limit, status) in limits.iter().zip(statuses) {
+            let is_known = levels.contains_key(&limit.counter);
+            if limit.measure().counts_money() && (is_known || levels.len() < LEVELS_MAX) {
+                let level = BudgetLevel {
+                    left: status.remaining,
+                    most: limit.most,
+                    currency: cost.currency.clone(),
+                };
+                levels.insert(limit.counter.clone(), level);
+            }
+        }
+    }
+}
+
+impl BudgetMetrics {
+    pub fn new(registry: &Registry, levels: Arc<BudgetLevels>) -> Self {
+        let gauge = |name: &str, help: &str| {
+            let labels = &["caller", "model", "limit", "currency"];
+            registered(registry, GaugeVec::new(Opts::new(name, help), labels))
+        };
+        Self {
+            levels,
+            left: gauge(
+                "headgate_budget_remaining",
+                "What a caller had left of a budget in money at its last request, in the currency of the label.",
+            ),
+            most: gauge(
+                "headgate_budget_limit",
+                "The budget in money, in the currency of the label.",
+            ),
+        }
+    }
+}
+
+impl FeatureMetrics for BudgetMetrics {
+    fn update(&self) {
+        for (counter, level) in &*lock(&self.levels.0) {
+            let labels: [&str; 4] = [
+                counter.caller(),
+                counter.model().map_or("", |model| model),
+                counter.measure().name(),
+                &*level.currency,
+            ];
+            let units = |nanos: u64| nanos as f64 / NANOS as f64;
+            self.left.with_label_values(&labels).set(units(level.left));
+            self.most.with_label_values(&labels).set(units(level.most));
+        }
+    }
+}
