@@ -7,6 +7,7 @@ use headgate_core::catalog::price_maximum::{UnboundedCost, VideoMaximum, WorkMax
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::state::RequestTokenCount;
 use headgate_core::filter::view::RequestView;
+use headgate_core::task::family::RequestedVideo;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::form::FormPart;
 use headgate_protocol::json::{DocumentNode, JsonDocument};
@@ -35,6 +36,13 @@ pub struct CostMaximum {
 /// # Errors
 /// Nothing limits what it can cost.
 pub fn cost_maximum(request: &RequestView) -> Result<Option<CostMaximum>, Fault> {
+    // The channel of a batch is known, and its models are those of its file.
+    if request.state.get::<RequestTokenCount>().is_some() {
+        return Err(Fault::new(
+            FaultKind::Forbidden,
+            "this API key has a budget in money, which does not hold for batches; send the requests one by one, or ask the operator of this gateway",
+        ));
+    }
     let (Some(destination), Some(protocol)) = (&request.destination, request.protocol) else {
         return Ok(None);
     };
@@ -71,12 +79,6 @@ fn candidate_bound(
     candidate: &Candidate,
     price: &ModelPrice,
 ) -> Result<u64, Fault> {
-    if request.state.get::<RequestTokenCount>().is_some() {
-        return Err(Fault::new(
-            FaultKind::Forbidden,
-            "this API key has a budget in money, which does not hold for batches; send the requests one by one, or ask the operator of this gateway",
-        ));
-    }
     let work = work_bound(request, protocol, model, candidate);
     price.bound(&work).map_err(|unbounded| {
         let (field, message) = match unbounded {
@@ -132,7 +134,7 @@ fn work_bound(
         },
         audio_ms: sound_bytes.saturating_mul(1000) / SOUND_BYTES_PER_SECOND,
         video: match descriptor.medium {
-            GenerationMedium::Video => requested_video(body, protocol, candidate),
+            GenerationMedium::Video => Some(requested_video(body, protocol, candidate)),
             _ => None,
         },
     }
@@ -150,12 +152,14 @@ fn requested_images(body: &JsonDocument) -> u64 {
     most.and_then(DocumentNode::as_u64).unwrap_or(SERIES_IMAGES)
 }
 
-fn requested_video(
-    body: &JsonDocument,
-    protocol: Protocol,
-    candidate: &Candidate,
-) -> Option<VideoMaximum> {
-    let family = candidate.channel.family.as_ref()?;
+/// The video of a create; on a channel of no family, nothing of it is known.
+fn requested_video(body: &JsonDocument, protocol: Protocol, candidate: &Candidate) -> VideoMaximum {
+    let Some(family) = candidate.channel.family.as_ref() else {
+        return VideoMaximum {
+            requested: RequestedVideo::default(),
+            may_have_other_resolution: true,
+        };
+    };
     let model = candidate.model.as_ref().map_or("", |model| &*model.name);
     let is_generic = protocol
         .descriptor()
@@ -164,8 +168,8 @@ fn requested_video(
     let requested = family.requested_video(body, model, is_generic);
     let resolution = requested.resolution.as_deref();
     let near = resolution.and_then(|wanted| family.near_resolution(wanted, model));
-    Some(VideoMaximum {
+    VideoMaximum {
         may_have_other_resolution: near.is_some(),
         requested,
-    })
+    }
 }
