@@ -237,8 +237,9 @@ impl UsageSettler {
             true => tokens,
             false => tokens.max(record.counted),
         };
-        let limits = caller.limits.for_model(None).iter();
-        let budgets = limits.filter(|limit| limit.measure().is_budget());
+        let limits = caller.limits.for_model(None);
+        let budgets = limits.iter();
+        let budgets = budgets.filter(|limit| limit.measure().is_budget());
         let limits: Vec<_> = budgets.cloned().collect();
         if limits.is_empty() || record.counted == 0 || tokens == record.counted {
             return;

@@ -25,6 +25,8 @@ pub struct CallerConfig {
     /// Limits of the caller, enforced on routes with `rate_limit`. Default: none.
     #[serde(default)]
     pub limits: CallerLimitsConfig,
+    /// Group of `groups` whose limits the caller shares. Default: none.
+    pub group: Option<String>,
     /// Secrets that sign deliveries to the caller's callback URLs, each `whsec_` and the base64 of 24 to 64 random
     /// bytes. List the new and the old one while the caller changes over. Default: none, deliveries are not signed.
     #[serde(default)]

@@ -19,6 +19,7 @@ mod explain;
 pub mod families;
 pub mod family_file;
 pub mod feature_sections;
+pub mod groups;
 pub mod hint;
 pub mod images;
 mod layout;

@@ -36,7 +36,7 @@ const CREDENTIAL_KEYS: [&str; 21] = [
     "value",
 ];
 /// Keys of a caller that hold no secret.
-const CALLER_KEYS: [&str; 3] = ["name", "models", "limits"];
+const CALLER_KEYS: [&str; 4] = ["name", "models", "limits", "group"];
 /// Keys of a caller's named key that hold no secret.
 const NAMED_KEY_KEYS: [&str; 6] = [
     "label",

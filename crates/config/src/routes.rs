@@ -5,6 +5,7 @@ use super::callers::CallerConfig;
 use super::channels::{AttemptTimeoutsConfig, ChannelConfig};
 use super::client_address::ClientAddressConfig;
 use super::egress::EgressAllowlistConfig;
+use super::groups::CallerGroupConfig;
 use super::model_properties::ModelPropertiesConfig;
 use super::prices::PricesConfig;
 use super::protocols::ProtocolName;
@@ -36,6 +37,9 @@ pub struct GatewayConfig {
     /// Callers and the models they may use.
     #[serde(default)]
     pub callers: Vec<CallerConfig>,
+    /// Groups of callers that share limits, by name.
+    #[serde(default)]
+    pub groups: BTreeMap<String, CallerGroupConfig>,
     /// Accounts at providers, by name.
     pub channels: BTreeMap<String, ChannelConfig>,
     /// Protocols of endpoints that the program does not have, by name.

@@ -104,7 +104,7 @@ impl Filter for RateLimitFilter {
         };
         let caller = caller.clone();
         let model = request.model().cloned();
-        let limits = caller.limits.for_model(model.as_deref());
+        let limits = &*caller.limits.for_model(model.as_deref());
         if limits.is_empty() || request.state.get::<EstimateReservation>().is_some() {
             return HookResult::next();
         }
@@ -116,7 +116,7 @@ impl Filter for RateLimitFilter {
             return HookResult::Ready(self.decide(request, limits, &need, admission));
         }
         HookResult::later(async move {
-            let limits = caller.limits.for_model(model.as_deref());
+            let limits = &*caller.limits.for_model(model.as_deref());
             let admission = self.state.admit(&need.demand(limits)).get().await;
             self.decide(request, limits, &need, admission)
         })

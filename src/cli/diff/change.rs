@@ -51,8 +51,8 @@ impl SettingGroup {
     pub fn for_setting(section: &str, path: &str) -> Self {
         let key = path.split('.').next().unwrap_or_default();
         match (section, key) {
-            ("callers" | "channels", "limits") => Self::Limits,
-            ("callers", _) => Self::Callers,
+            ("callers" | "channels" | "groups", "limits") => Self::Limits,
+            ("callers" | "groups", _) => Self::Callers,
             ("channels", "models" | "prices") | ("models" | "prices", _) => Self::Models,
             ("channels", _) => Self::Channels,
             ("routes", "request" | "response") | ("chains", _) => Self::Filters,

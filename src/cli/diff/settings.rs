@@ -68,9 +68,8 @@ impl SettingsComparison<'_> {
     fn section(&mut self, section: &str) {
         let pointer = child("", section);
         let noun = match section {
-            "callers" | "channels" | "models" | "routes" | "chains" | "services" | "plugins" => {
-                section.trim_end_matches('s')
-            }
+            "callers" | "groups" | "channels" | "models" | "routes" | "chains" | "services"
+            | "plugins" => section.trim_end_matches('s'),
             "families" => "family",
             _ => {
                 return self.setting(&ComparedSettingPlace {

@@ -6,6 +6,7 @@ mod callers;
 mod client_disconnects;
 mod crowds;
 mod deadlines;
+mod groups;
 mod request_heads;
 mod settlement;
 mod shared_limits;

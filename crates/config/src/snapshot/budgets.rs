@@ -4,6 +4,7 @@ use super::ProblemCollector;
 use super::router::{Route, Router};
 use crate::caller_limits::{CallerLimitsConfig, CallerModelLimitsConfig};
 use crate::callers::CallerConfig;
+use crate::groups::CallerGroupConfig;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::caller::Callers;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
@@ -16,6 +17,7 @@ use headgate_core::scalar::UnitPrice;
 use headgate_core::scalar::model_pattern::ModelPattern;
 use headgate_protocol::Protocol;
 use http::Method;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The largest budget, in units of the currency: Redis counts exactly up to 2^53 billionths.
@@ -28,47 +30,75 @@ type Amounts = [(&'static str, Option<UnitPrice>); 3];
 
 /// Reports budgets that are too large to be exact, and models of callers with budgets whose requests have no bound.
 pub(crate) fn check(
-    configs: &[CallerConfig],
+    (configs, groups): (&[CallerConfig], &BTreeMap<String, CallerGroupConfig>),
     callers: &Callers,
     catalog: &Catalog,
     problems: &mut ProblemCollector<'_>,
 ) {
+    let may_use = |config: &CallerConfig, model: &Model| {
+        let caller = callers.by_name(Some(&config.name));
+        caller.is_some_and(|caller| caller.may_use_model(&model.name))
+    };
     for (index, config) in configs.iter().enumerate() {
         let at = format!("/callers/{index}/limits");
-        check_amounts(&total(&config.limits), &at, problems);
-        for (name, limits) in &config.limits.models {
-            let at = child(&child(&at, "models"), name);
-            check_amounts(&for_model(limits), &at, problems);
-        }
-        let Some(key) = first_budget(&config.limits) else {
-            continue;
+        let is_theirs = |model: &Model| may_use(config, model);
+        check_limits(&config.limits, &at, is_theirs, catalog, problems);
+    }
+    for (name, group) in groups {
+        let at = child(&child("/groups", name), "limits");
+        let belongs = |config: &&CallerConfig| config.group.as_ref() == Some(name);
+        let is_theirs = |model: &Model| {
+            let mut callers = configs.iter().filter(belongs);
+            callers.any(|config| may_use(config, model))
         };
-        let caller = callers.by_name(Some(&config.name));
-        let models = catalog.models().filter(|model| {
-            let may_use = caller.is_some_and(|caller| caller.may_use_model(&model.name));
-            may_use && is_budgeted(&config.limits, &model.name)
-        });
-        let models: Vec<_> = models.collect();
-        if problems.errors() == 0 {
-            let at = format!("{at}/{key}");
-            check_prices(catalog, &at, problems);
-            report(&models, lacks_output_limit, &OUTPUT, &at, problems);
-            report(&models, has_only_credits, &CREDITS, &at, problems);
-        }
+        check_limits(&group.limits, &at, is_theirs, catalog, problems);
+    }
+}
+
+fn check_limits(
+    limits: &CallerLimitsConfig,
+    at: &str,
+    may_use: impl Fn(&Model) -> bool,
+    catalog: &Catalog,
+    problems: &mut ProblemCollector<'_>,
+) {
+    check_amounts(&total(limits), at, problems);
+    for (name, limits) in &limits.models {
+        let at = child(&child(at, "models"), name);
+        check_amounts(&for_model(limits), &at, problems);
+    }
+    let Some(key) = first_budget(limits) else {
+        return;
+    };
+    let models = catalog.models();
+    let models = models.filter(|model| may_use(model) && is_budgeted(limits, &model.name));
+    let models: Vec<_> = models.collect();
+    if problems.errors() == 0 {
+        let at = format!("{at}/{key}");
+        check_prices(catalog, &at, problems);
+        report(&models, lacks_output_limit, &OUTPUT, &at, problems);
+        report(&models, has_only_credits, &CREDITS, &at, problems);
     }
 }
 
 /// Reports routes on which a caller can spend money although none of its budgets is enforced there.
 pub(crate) fn check_enforced(
-    configs: &[CallerConfig],
+    (configs, groups): (&[CallerConfig], &BTreeMap<String, CallerGroupConfig>),
     router: &Router,
     filters: &FilterRegistry,
     problems: &mut ProblemCollector<'_>,
 ) {
-    let budgets = configs.iter().enumerate();
-    let mut budgets =
-        budgets.filter_map(|(index, config)| Some((index, first_budget(&config.limits)?)));
-    let Some((index, key)) = budgets.next() else {
+    let callers = configs.iter().enumerate();
+    let callers =
+        callers.map(|(index, caller)| (format!("/callers/{index}/limits"), &caller.limits));
+    let groups = groups.iter();
+    let groups =
+        groups.map(|(name, group)| (child(&child("/groups", name), "limits"), &group.limits));
+    let mut budgets = callers.chain(groups).filter_map(|(at, limits)| {
+        let key = first_budget(limits)?;
+        Some(format!("{at}/{key}"))
+    });
+    let Some(at) = budgets.next() else {
         return;
     };
     let spends = |route: &&Arc<Route>| {
@@ -87,7 +117,7 @@ pub(crate) fn check_enforced(
         let keeper = filters.providers(FilterProvision::Limits);
         let plural = if names.len() > 1 { "s" } else { "" };
         problems.warning(
-            &format!("/callers/{index}/limits/{key}"),
+            &at,
             format!("no budget holds on route{plural} {}", names.join(", ")),
             Some(&format!("put {keeper} last in their `request`")),
         );

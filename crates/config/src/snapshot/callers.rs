@@ -2,23 +2,22 @@
 
 use super::ProblemCollector;
 use super::caller_keys;
+use super::caller_limits::{build_limits, check_models};
+use super::groups;
 use super::router::{Route, Router};
-use crate::caller_limits::{CallerLimitsConfig, CallerModelLimitsConfig};
+use crate::caller_limits::CallerLimitsConfig;
 use crate::callers::CallerConfig;
+use crate::groups::CallerGroupConfig;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::base_url;
-use headgate_core::catalog::by_model_name::ByModelName;
 use headgate_core::catalog::caller::{Caller, Callers};
-use headgate_core::catalog::limits::CallerLimits;
 use headgate_core::catalog::webhook_secret::CallerDeliverySigningKey;
 use headgate_core::feature::FilterRegistry;
 use headgate_core::filter::descriptor::FilterProvision;
-use headgate_core::scalar::model_pattern::ModelPattern;
-use headgate_core::scalar::{Secret, UnitPrice};
-use headgate_core::state::admission::LimitKind;
+use headgate_core::pointer::child;
+use headgate_core::scalar::Secret;
 use headgate_protocol::TaskApiFormat;
-use headgate_protocol::nearest::nearest;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// The maximum length of a webhook URL, in bytes: as of a `callback_url`.
@@ -27,9 +26,12 @@ const WEBHOOK_URL_BYTES_MAX: usize = 2_048;
 /// Builds the callers; reports a key or name that two callers share.
 pub(crate) fn build(
     configs: &[CallerConfig],
+    group_configs: &BTreeMap<String, CallerGroupConfig>,
     catalog: &Catalog,
     problems: &mut ProblemCollector<'_>,
 ) -> Callers {
+    let group_limits = groups::build(group_configs, catalog, problems);
+    groups::check_use(group_configs, configs, problems);
     let mut callers = Callers::default();
     let mut names = HashSet::new();
     for (index, config) in configs.iter().enumerate() {
@@ -48,7 +50,8 @@ pub(crate) fn build(
             problems,
         );
         let mut caller = Caller::new(&config.name, &config.models);
-        caller.limits = limits(&caller.name, &config.limits, catalog);
+        let group = groups::find(config, &group_limits, &at, problems);
+        caller.limits = build_limits(&caller.name, &config.limits, catalog).with_group(group);
         caller.webhook_secrets = webhook_secrets(&config.webhook_secrets, &at, problems);
         caller.webhook_url = webhook_url(config, &at, problems);
         let caller = Arc::new(caller);
@@ -60,7 +63,7 @@ pub(crate) fn build(
 
 /// Reports limits that no route enforces, because whoever wrote them relies on them.
 pub(crate) fn check_enforced(
-    configs: &[CallerConfig],
+    (callers, groups): (&[CallerConfig], &BTreeMap<String, CallerGroupConfig>),
     router: &Router,
     filters: &FilterRegistry,
     problems: &mut ProblemCollector<'_>,
@@ -75,14 +78,20 @@ pub(crate) fn check_enforced(
         return;
     }
     let keeper = filters.providers(FilterProvision::Limits);
-    for (index, config) in configs.iter().enumerate() {
+    let callers = callers.iter().enumerate();
+    let callers =
+        callers.map(|(index, caller)| (format!("/callers/{index}/limits"), &caller.limits));
+    let groups = groups.iter();
+    let groups =
+        groups.map(|(name, group)| (child(&child("/groups", name), "limits"), &group.limits));
+    for (at, limits) in callers.chain(groups) {
         let of_connections = CallerLimitsConfig {
-            connections: config.limits.connections,
+            connections: limits.connections,
             ..CallerLimitsConfig::default()
         };
-        if config.limits != of_connections {
+        if *limits != of_connections {
             problems.warning(
-                &format!("/callers/{index}/limits"),
+                &at,
                 format!("limits are not enforced: no route has {keeper}"),
                 Some(&format!("put {keeper} last in the `request` of routes")),
             );
@@ -168,95 +177,4 @@ fn webhook_url(
         );
     }
     (problems.errors() == before).then(|| url.into())
-}
-
-fn limits(caller: &Arc<str>, config: &CallerLimitsConfig, catalog: &Catalog) -> CallerLimits {
-    let CallerLimitsConfig {
-        requests_per_minute,
-        tokens_per_minute,
-        concurrent,
-        tokens_per_day,
-        tokens_per_month,
-        cost_per_day,
-        cost_per_month,
-        cost_total,
-        connections,
-        models,
-    } = config;
-    let everywhere = CallerModelLimitsConfig {
-        requests_per_minute: *requests_per_minute,
-        tokens_per_minute: *tokens_per_minute,
-        concurrent: *concurrent,
-        tokens_per_day: *tokens_per_day,
-        tokens_per_month: *tokens_per_month,
-        cost_per_day: *cost_per_day,
-        cost_per_month: *cost_per_month,
-        cost_total: *cost_total,
-    };
-    let mut limits = CallerLimits::new(caller, &amounts(&everywhere));
-    limits.connections = *connections;
-    let by_name: ByModelName<_> = models.iter().collect();
-    for model in catalog.models() {
-        if let Some(config) = by_name.find(&model.name) {
-            limits.add_model(caller, &model.name, &amounts(config));
-        }
-    }
-    for (name, config) in models {
-        let pattern = ModelPattern::new(name);
-        if pattern.has_star() && catalog.by_pattern().may_serve(&pattern) {
-            limits.add_model(caller, &name.as_str().into(), &amounts(config));
-        }
-    }
-    limits
-}
-
-fn amounts(config: &CallerModelLimitsConfig) -> [(LimitKind, Option<u64>); 8] {
-    let CallerModelLimitsConfig {
-        requests_per_minute,
-        tokens_per_minute,
-        concurrent,
-        tokens_per_day,
-        tokens_per_month,
-        cost_per_day,
-        cost_per_month,
-        cost_total,
-    } = *config;
-    let nanos = |amount: Option<UnitPrice>| amount.map(UnitPrice::nanos);
-    [
-        (LimitKind::RequestsPerMinute, requests_per_minute),
-        (LimitKind::TokensPerMinute, tokens_per_minute),
-        (LimitKind::Concurrent, concurrent),
-        (LimitKind::TokensPerDay, tokens_per_day),
-        (LimitKind::TokensPerMonth, tokens_per_month),
-        (LimitKind::CostPerDay, nanos(cost_per_day)),
-        (LimitKind::CostPerMonth, nanos(cost_per_month)),
-        (LimitKind::CostTotal, nanos(cost_total)),
-    ]
-}
-
-fn check_models(
-    config: &CallerLimitsConfig,
-    catalog: &Catalog,
-    at: &str,
-    problems: &mut ProblemCollector<'_>,
-) {
-    for name in config.models.keys() {
-        let pattern = ModelPattern::new(name);
-        if problems.errors() > 0 {
-            return;
-        }
-        if catalog.may_serve(&pattern) {
-            continue;
-        }
-        let known = catalog.models().map(|model| &*model.name);
-        let hint = match nearest(name, known, 1).first() {
-            Some(known) => format!("did you mean `{known}`?"),
-            None => "add it to a channel's `models`, or remove it here".into(),
-        };
-        problems.warning(
-            &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")),
-            format!("no channel serves model `{name}`"),
-            Some(&hint),
-        );
-    }
 }

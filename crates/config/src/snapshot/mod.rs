@@ -7,6 +7,7 @@ mod base_urls;
 mod budgets;
 mod callback_keys;
 mod caller_keys;
+mod caller_limits;
 mod callers;
 pub mod certificate_expiry;
 mod channel_errors;
@@ -20,6 +21,7 @@ mod egress;
 pub mod failover;
 mod fallbacks;
 mod families;
+mod groups;
 mod model_translation;
 pub mod models;
 mod outbound_proxies;
@@ -196,6 +198,7 @@ pub fn build_loaded(
         server,
         state,
         callers,
+        groups,
         channels,
         protocols: declared_protocols,
         dialects: declared_dialects,
@@ -290,6 +293,7 @@ pub fn build_loaded(
         prices: &declared_prices,
         channels: &declared_channels,
         callers: &declared,
+        groups: &groups,
     };
     let served = models::ServedModelLimit {
         names: &shared.served_models,
@@ -297,8 +301,8 @@ pub fn build_loaded(
     };
     let catalog = models::build(channels, declared_names, served, lookups, &mut problems);
     let catalog = Arc::new(catalog);
-    let callers = Arc::new(callers::build(&declared, &catalog, &mut problems));
-    budgets::check(&declared, &callers, &catalog, &mut problems);
+    let callers = Arc::new(callers::build(&declared, &groups, &catalog, &mut problems));
+    budgets::check((&declared, &groups), &callers, &catalog, &mut problems);
     features.set(callers.clone());
     let filters = shared.list.filters();
     let declared_routes = routes::DeclaredRoutes {
@@ -327,9 +331,9 @@ pub fn build_loaded(
     for feature in shared.list.iter() {
         feature.check_use(&features, &mut problems);
     }
-    callers::check_enforced(&declared, &router, &filters, &mut problems);
+    callers::check_enforced((&declared, &groups), &router, &filters, &mut problems);
     caller_keys::check_routes(&declared, &router, &mut problems);
-    budgets::check_enforced(&declared, &router, &filters, &mut problems);
+    budgets::check_enforced((&declared, &groups), &router, &filters, &mut problems);
     callers::check_webhooks(&declared, &router, &filters, &mut problems);
     usability::ConfigLinter {
         declared_callers: &declared,

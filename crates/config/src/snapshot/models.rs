@@ -7,6 +7,7 @@ use super::{ProblemCollector, fallbacks, model_translation};
 use crate::affinity::AffinityConfig;
 use crate::callers::CallerConfig;
 use crate::channels::ChannelConfig;
+use crate::groups::CallerGroupConfig;
 use crate::model_properties::{BalanceConfig, ModelPropertiesConfig};
 use crate::prices::PricesConfig;
 use headgate_core::catalog::Catalog;
@@ -32,6 +33,7 @@ pub(crate) struct DeclaredModelNames<'a> {
     pub prices: &'a PricesConfig,
     pub channels: &'a BTreeMap<String, ChannelConfig>,
     pub callers: &'a [CallerConfig],
+    pub groups: &'a BTreeMap<String, CallerGroupConfig>,
 }
 
 /// The names of models of patterns that were served, and how many there may be.
@@ -110,6 +112,8 @@ impl<'a> DeclaredModelNames<'a> {
         let callers = self.callers.iter();
         let callers =
             callers.flat_map(|caller| caller.models.iter().chain(caller.limits.models.keys()));
+        let groups = self.groups.values();
+        let callers = callers.chain(groups.flat_map(|group| group.limits.models.keys()));
         let all = models.chain(fallbacks).chain(prices);
         let all = all.chain(own_prices).chain(callers);
         all.map(String::as_str).filter(|name| !name.contains('*'))

@@ -18,6 +18,8 @@ pub struct CallerLimits {
     pub connections: Option<u32>,
     /// Whether some limit counts money.
     counts_money: bool,
+    /// The limits that the callers of its group share.
+    group: Option<Arc<CallerLimits>>,
 }
 
 /// The maximum of each kind; `None` for no limit.
@@ -42,19 +44,55 @@ impl CallerLimits {
         self.on_model.insert(model, all);
     }
 
+    /// Adds limits that other callers share.
+    pub fn with_group(mut self, group: Option<Arc<Self>>) -> Self {
+        self.group = group;
+        self
+    }
+
     /// Whether the store has nothing to count.
     pub fn is_empty(&self) -> bool {
-        self.everywhere.is_empty() && self.on_model.is_empty()
+        let is_empty = self.everywhere.is_empty() && self.on_model.is_empty();
+        is_empty && self.group.as_ref().is_none_or(|group| group.is_empty())
     }
 
     /// Whether some limit counts money: what a request can cost is then reserved before it is sent.
     pub fn counts_money(&self) -> bool {
-        self.counts_money
+        let group = self.group.as_ref();
+        self.counts_money || group.is_some_and(|group| group.counts_money())
     }
 
     /// The limits that a request for another model reserves when `model` stands in: those of this model, and those of money.
     pub fn for_fallback(&self, model: &Model) -> Cow<'_, [AdmissionLimit]> {
-        let all = self.for_model(Some(model));
+        self.join_group(self.own_for_fallback(model), |group| {
+            group.for_fallback(model)
+        })
+    }
+
+    /// All limits of a request for `model`, always in the same order: those of the caller, then those of its group.
+    pub fn for_model(&self, model: Option<&Model>) -> Cow<'_, [AdmissionLimit]> {
+        let own = Cow::Borrowed(self.own_for_model(model));
+        self.join_group(own, |group| group.for_model(model))
+    }
+
+    fn join_group<'l>(
+        &'l self,
+        own: Cow<'l, [AdmissionLimit]>,
+        shared: impl FnOnce(&'l Self) -> Cow<'l, [AdmissionLimit]>,
+    ) -> Cow<'l, [AdmissionLimit]> {
+        let Some(group) = &self.group else {
+            return own;
+        };
+        let shared = shared(group);
+        match (own.is_empty(), shared.is_empty()) {
+            (true, _) => shared,
+            (_, true) => own,
+            (false, false) => Cow::Owned(own.iter().chain(shared.iter()).cloned().collect()),
+        }
+    }
+
+    fn own_for_fallback(&self, model: &Model) -> Cow<'_, [AdmissionLimit]> {
+        let all = self.own_for_model(Some(model));
         let (everywhere, alone) = all.split_at(self.everywhere.len());
         if !self.counts_money {
             return Cow::Borrowed(alone);
@@ -64,8 +102,7 @@ impl CallerLimits {
         Cow::Owned(of_money.chain(alone).cloned().collect())
     }
 
-    /// All limits of a request for `model`, always in the same order.
-    pub fn for_model(&self, model: Option<&Model>) -> &[AdmissionLimit] {
+    fn own_for_model(&self, model: Option<&Model>) -> &[AdmissionLimit] {
         let Some(model) = model else {
             return &self.everywhere;
         };
@@ -97,6 +134,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn limits_of_a_group_follow_those_of_its_caller() {
+        let amounts = |most| [(LimitKind::RequestsPerMinute, Some(most))];
+        let team: Arc<str> = "group:team".into();
+        let group = Arc::new(CallerLimits::new(&team, &amounts(9)));
+        let shown = |limits: &CallerLimits| {
+            let all = limits.for_model(None);
+            let all = all
+                .iter()
+                .map(|limit| (limit.counter.group().map(str::to_owned), limit.most));
+            all.collect::<Vec<_>>()
+        };
+        let shared = (Some("team".to_owned()), 9);
+        let own = CallerLimits::new(&"ann".into(), &amounts(5)).with_group(Some(group.clone()));
+        assert_eq!(shown(&own), [(None, 5), shared.clone()]);
+        let none = CallerLimits::default().with_group(Some(group));
+        assert_eq!(shown(&none), [shared]);
+        assert!(!none.is_empty() && !none.counts_money());
+        let empty = CallerLimits::default().with_group(Some(Arc::default()));
+        assert!(empty.is_empty());
+    }
+
+    #[test]
     fn limits_of_a_model_apply_besides_those_of_the_caller() {
         let ann = Arc::from("ann");
         let mut limits = CallerLimits::new(
@@ -119,15 +178,15 @@ mod tests {
                     model
                 }
             });
-            let all = limits.for_model(model.as_ref()).iter();
-            all.map(|limit| {
+            let all = limits.for_model(model.as_ref());
+            let all = all.iter().map(|limit| {
                 (
                     limit.measure(),
                     limit.counter.model().map(|model| model.to_string()),
                     limit.most,
                 )
-            })
-            .collect::<Vec<_>>()
+            });
+            all.collect::<Vec<_>>()
         };
         let everywhere = (LimitKind::RequestsPerMinute, None, 60);
         let on = |model: &str, most| (LimitKind::Concurrent, Some(model.to_owned()), most);

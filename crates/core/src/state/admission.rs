@@ -11,7 +11,7 @@ use std::time::Duration;
 /// What a request needs from its caller's limits.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionRequest<'a> {
-    /// Every limit that applies, all of one caller. The order changes only with the configuration.
+    /// Every limit that applies, of one caller and its group. The order changes only with the configuration.
     pub limits: &'a [AdmissionLimit],
     /// The estimated number of tokens that the request will use.
     pub tokens: u64,
@@ -20,7 +20,7 @@ pub struct AdmissionRequest<'a> {
     pub cost: Option<u64>,
 }
 
-/// One limit of one caller.
+/// One limit of one caller, or of one group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdmissionLimit {
     pub counter: CounterKey,

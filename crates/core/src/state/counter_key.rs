@@ -4,12 +4,16 @@ use super::limit_kind::LimitKind;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+/// How the name of a group begins where a counter has that of a caller: no caller has such a name.
+pub const GROUP_PREFIX: &str = "group:";
+
 /// Identifies the counter of a limit. It stays the same when the configured maximum changes.
 #[derive(Clone, Debug)]
 pub struct CounterKey(Arc<CounterFields>);
 
 #[derive(Debug, PartialEq, Eq)]
 struct CounterFields {
+    /// A caller, or [`GROUP_PREFIX`] and a group.
     caller: Arc<str>,
     /// The platform model that is counted; all models if `None`.
     model: Option<Arc<str>>,
@@ -32,6 +36,11 @@ impl CounterKey {
 
     pub fn caller(&self) -> &Arc<str> {
         &self.0.caller
+    }
+
+    /// The group whose callers share the counter.
+    pub fn group(&self) -> Option<&str> {
+        self.0.caller.strip_prefix(GROUP_PREFIX)
     }
 
     pub fn model(&self) -> Option<&Arc<str>> {

@@ -6,7 +6,7 @@ pub mod bounded_cache;
 pub mod calendar;
 pub mod caller_permit;
 pub mod clock;
-mod counter_key;
+pub mod counter_key;
 pub mod health;
 pub mod kept_thoughts;
 pub mod limit_counters;

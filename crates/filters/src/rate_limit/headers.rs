@@ -7,6 +7,7 @@ use headgate_core::state::admission::{AdmissionLimit, LimitKind, LimitStatus};
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::rate_limit_headers::{CallerRateLimitStatus, RateLimitUnit, duration_text};
 use headgate_protocol::{Protocol, rate_limit_headers};
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// Adds the headers for requests and for tokens. Of several limits of a unit, the one with the least remaining counts.
@@ -32,6 +33,7 @@ pub fn add_headers(
 pub fn refusal(limit: &AdmissionLimit, tokens: u64, left: u64, wait: Duration) -> Fault {
     let most = limit.most;
     let when = duration_text(wait);
+    let who = holder(limit);
     let on = |word: &str| match limit.counter.model() {
         Some(model) => format!(" {word} model `{model}`"),
         None => String::new(),
@@ -39,28 +41,28 @@ pub fn refusal(limit: &AdmissionLimit, tokens: u64, left: u64, wait: Duration) -
     let budget = |period: &str| {
         let on = on("on");
         format!(
-            "quota exceeded: this API key may use {most} tokens per {period}{on}; try again in {when}, or ask the operator of this gateway for more"
+            "quota exceeded: {who} may use {most} tokens per {period}{on}; try again in {when}, or ask the operator of this gateway for more"
         )
     };
     let (kind, message) = match limit.measure() {
         LimitKind::RequestsPerMinute => (
             FaultKind::TooManyRequests,
             format!(
-                "rate limit reached: this API key may send {most} requests per minute{}; try again in {when}",
+                "rate limit reached: {who} may send {most} requests per minute{}; try again in {when}",
                 on("to")
             ),
         ),
         LimitKind::Concurrent => (
             FaultKind::TooManyRequests,
             format!(
-                "rate limit reached: this API key may have {most} concurrent requests{}; try again when one has finished",
+                "rate limit reached: {who} may have {most} concurrent requests{}; try again when one has finished",
                 on("to")
             ),
         ),
         LimitKind::TokensPerMinute => (
             FaultKind::TooManyTokens,
             format!(
-                "rate limit reached: this API key may use {most} tokens per minute{}, {left} are left and this request needs about {tokens}; try again in {when}",
+                "rate limit reached: {who} may use {most} tokens per minute{}, {left} are left and this request needs about {tokens}; try again in {when}",
                 on("on")
             ),
         ),
@@ -68,7 +70,7 @@ pub fn refusal(limit: &AdmissionLimit, tokens: u64, left: u64, wait: Duration) -
         LimitKind::TokensPerMonth => (FaultKind::OverBudget, budget("month")),
         LimitKind::CostPerDay | LimitKind::CostPerMonth | LimitKind::CostTotal => (
             FaultKind::OverBudget,
-            "quota exceeded: the budget of this API key is used up".to_owned(),
+            format!("quota exceeded: the budget of {who} is used up"),
         ),
     };
     Fault::new(kind, message).retry_after(wait)
@@ -88,7 +90,7 @@ pub fn money_refusal(
         Some(model) => format!(" on model `{model}`"),
         None => String::new(),
     };
-    let name = limit.measure().name();
+    let (name, who) = (limit.measure().name(), holder(limit));
     let period = match limit.measure() {
         LimitKind::CostPerDay => " per day",
         LimitKind::CostPerMonth => " per month",
@@ -103,12 +105,20 @@ pub fn money_refusal(
         false => "ask the operator of this gateway for more".to_owned(),
     };
     let message = format!(
-        "quota exceeded: this API key may spend {most}{period}{on} (`{name}`), {left} are left, and this request may cost {need}; shorten it or its limit of output, {advice}"
+        "quota exceeded: {who} may spend {most}{period}{on} (`{name}`), {left} are left, and this request may cost {need}; shorten it or its limit of output, {advice}"
     );
     let fault = Fault::new(FaultKind::OverBudget, message);
     match resets {
         true => fault.retry_after(wait),
         false => fault,
+    }
+}
+
+/// Whose limit it is.
+fn holder(limit: &AdmissionLimit) -> Cow<'static, str> {
+    match limit.counter.group() {
+        Some(group) => format!("group `{group}` of this API key").into(),
+        None => "this API key".into(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Names of Redis keys. All keys of a caller share a hash tag, so that one cluster node has all keys of a script.
+//! Names of Redis keys. All keys of a caller share a hash tag, and so do those of a group.
 
 use headgate_core::state::admission::CounterKey;
 use headgate_core::state::records::RecordKind;
