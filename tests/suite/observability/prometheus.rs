@@ -134,6 +134,7 @@ fn metered_config(simulator: &Simulator) -> Value {
     let key = json!({"label": "2099", "key_sha256": digest, "not_after": "2099-01-01T00:00:00Z"});
     ann.as_object_mut().unwrap().remove("key_sha256");
     ann["keys"] = json!([key]);
+    ann["limits"] = json!({"models": {"demo-large": {"cost_per_day": 1_000}}});
     config["callers"] = json!([ann, bob]);
     config["channels"]["copies"] = channel(
         &simulator.url(),
@@ -173,7 +174,8 @@ fn metered_config(simulator: &Simulator) -> Value {
     let chain = chain.as_array_mut().unwrap();
     chain.insert(chain.len() - 1, mirror);
     // Responses have two channels.
-    config["models"]["demo-large"]["affinity"] = json!({"by": "caller"});
+    config["models"]["demo-large"] =
+        json!({"affinity": {"by": "caller"}, "max_output_tokens": 1_000});
     config["prices"] = json!({"currency": "EUR", "models": {
         "demo-small": {"image": 1},
         "demo-image": {"image": 0.04},
