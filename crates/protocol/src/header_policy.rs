@@ -36,6 +36,7 @@ fn is_withheld_from_providers(name: &str) -> bool {
             | "x-real-ip"
             | "x-request-id"
     ) || name.starts_with("x-forwarded-")
+        || name.starts_with("x-headgate-")
         || names_credential(name.as_bytes())
 }
 
@@ -319,6 +320,7 @@ mod tests {
             ("connection", "keep-alive, X-Secret-Hop"),
             ("x-secret-hop", "1"),
             ("x-forwarded-for", "10.0.0.1"),
+            ("x-headgate-attempts", "9"),
             ("x_api_key", "sk-other"),
             ("x_forwarded_for", "10.0.0.1"),
             ("x_own", "1"),
