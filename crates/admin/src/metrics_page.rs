@@ -27,7 +27,12 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
     let open = metrics.open_requests.states();
     let callers = open
         .iter()
-        .filter_map(|open| open.details.caller.as_deref());
+        .filter_map(|open| open.details.caller.as_deref())
+        // Names that tokens have claimed are no labels.
+        .map(|name| match snapshot.callers.by_name(Some(name)) {
+            Some(_) => name,
+            None => "other",
+        });
     let all = snapshot.callers.iter().map(|caller| &*caller.name);
     metrics.callers.set_in_flight(all, callers);
     metrics.traces.update(app.reloader.traces());

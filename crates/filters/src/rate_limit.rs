@@ -237,7 +237,9 @@ impl RateLimitFilter {
             Err(unavailable) => return self.decide_without_store(request, need, unavailable),
         };
         headers::add_headers(request, limits, &limit_statuses, unix_ms());
-        if let Some(cost) = &need.bound {
+        // Names that tokens have claimed are no labels.
+        let is_label = caller_has_label(request);
+        if let Some(cost) = need.bound.as_ref().filter(|_| is_label) {
             self.levels.note(limits, &limit_statuses, cost);
         }
         match granted_ticket(decision, limits, &limit_statuses, need) {
@@ -311,6 +313,12 @@ fn granted_ticket<'l>(
 fn may_warn() -> bool {
     static THROTTLE: LogThrottle = LogThrottle::new();
     THROTTLE.admits()
+}
+
+/// Whether metrics have the name of the request's caller.
+fn caller_has_label(request: &RequestView) -> bool {
+    let caller = request.caller.as_ref();
+    caller.is_some_and(|caller| *caller.metric_name() == *caller.name)
 }
 
 #[cfg(test)]

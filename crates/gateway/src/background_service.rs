@@ -35,6 +35,7 @@ impl BackgroundWorkService {
             current: Box::new(current),
             state: gateway.reloader.state().clone(),
             subrequests: gateway.clone(),
+            files: gateway.fetcher.clone(),
             deliveries: gateway.fetcher.clone(),
             ending: gateway.drain_state.ending(),
         }

@@ -136,6 +136,10 @@ fn metered_config(simulator: &Simulator) -> Value {
     ann["keys"] = json!([key]);
     ann["limits"] = json!({"models": {"demo-large": {"cost_per_day": 1_000}}});
     config["callers"] = json!([ann, bob]);
+    config["issuers"] = json!({"corp": {
+        "issuer": "https://login.example", "audience": "headgate", "jwks": "http://127.0.0.1:9/keys",
+        "algorithms": ["EdDSA"], "admit": [{"like": "ann"}],
+    }});
     config["channels"]["copies"] = channel(
         &simulator.url(),
         &["responses"],

@@ -15,3 +15,5 @@ mod event_streams;
 mod hardening;
 mod identity;
 mod strict_json;
+mod token_attacks;
+mod tokens;

@@ -93,6 +93,7 @@ pub(super) const OUTSIDE: &[(&str, &[&str])] = &[
             "video",
             "paid",
             "filters",
+            "identity",
             "tracing",
             "plugins",
             "channel",

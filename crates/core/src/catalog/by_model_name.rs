@@ -36,6 +36,20 @@ impl<T> ByModelName<T> {
         }
     }
 
+    /// The same names with other values.
+    pub fn map<U>(&self, value: impl Fn(&T) -> U) -> ByModelName<U> {
+        let literal = self.literal.iter();
+        let patterns = self.patterns.iter();
+        ByModelName {
+            literal: literal
+                .map(|(name, old)| (name.clone(), value(old)))
+                .collect(),
+            patterns: patterns
+                .map(|(name, old)| (name.clone(), value(old)))
+                .collect(),
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.literal.is_empty() && self.patterns.is_empty()
     }

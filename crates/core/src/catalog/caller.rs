@@ -25,6 +25,8 @@ pub struct Caller {
     pub webhook_secrets: Vec<CallerDeliverySigningKey>,
     /// Where the ends of the caller's videos of OpenAI's format are delivered, unless their create names another URL.
     pub webhook_url: Option<Arc<str>>,
+    /// Its name in metrics, if that is another one: a claimed caller may have that of all others.
+    pub metric_label: Option<Arc<str>>,
     /// The key of the request; `None` if the caller has one key without a name, or is named without a request.
     pub key: Option<Arc<CallerKey>>,
     models: Vec<ModelPattern>,
@@ -77,6 +79,7 @@ impl Caller {
             limits: CallerLimits::default(),
             webhook_secrets: Vec::new(),
             webhook_url: None,
+            metric_label: None,
             key: None,
             models: models
                 .iter()
@@ -97,6 +100,24 @@ impl Caller {
             key: Some(key),
             ..self.clone()
         }
+    }
+
+    /// Another caller with the same models and limits, which are counted apart. It has no webhooks.
+    pub fn claimed_as(&self, name: Arc<str>, metric_label: Arc<str>) -> Self {
+        Self {
+            limits: self.limits.for_caller(&name),
+            name,
+            webhook_secrets: Vec::new(),
+            webhook_url: None,
+            metric_label: Some(metric_label),
+            key: None,
+            models: self.models.clone(),
+        }
+    }
+
+    /// The name of the caller in metrics.
+    pub fn metric_name(&self) -> &str {
+        self.metric_label.as_deref().unwrap_or(&self.name)
     }
 
     /// Whether this caller may use this platform model.

@@ -50,6 +50,21 @@ impl CallerLimits {
         self
     }
 
+    /// The same limits of another caller, which are counted apart; those of its group stay shared.
+    pub fn for_caller(&self, caller: &Arc<str>) -> Self {
+        let renamed = |limit: &AdmissionLimit| {
+            AdmissionLimit::new(caller, limit.counter.model(), limit.measure(), limit.most)
+        };
+        let renamed = |limits: &Vec<AdmissionLimit>| limits.iter().map(renamed).collect::<Vec<_>>();
+        Self {
+            everywhere: renamed(&self.everywhere),
+            on_model: self.on_model.map(renamed),
+            connections: self.connections,
+            counts_money: self.counts_money,
+            group: self.group.clone(),
+        }
+    }
+
     /// Whether the store has nothing to count.
     pub fn is_empty(&self) -> bool {
         let is_empty = self.everywhere.is_empty() && self.on_model.is_empty();

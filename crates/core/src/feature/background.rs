@@ -4,6 +4,7 @@ use super::FeatureTypeMap;
 use crate::catalog::Catalog;
 use crate::catalog::caller::Callers;
 use crate::catalog::egress::EgressPolicy;
+use crate::filter::fetch::ResponseFileFetcher;
 use crate::outgoing::delivery_client::DeliveryClient;
 use crate::state::StateStore;
 use crate::subrequest::SubrequestSender;
@@ -29,6 +30,8 @@ pub struct BackgroundContext {
     pub state: Arc<dyn StateStore>,
     /// Sends requests to channels.
     pub subrequests: Arc<dyn SubrequestSender>,
+    /// Fetches files.
+    pub files: Arc<dyn ResponseFileFetcher>,
     /// Sends events to URLs of callers.
     pub deliveries: Arc<dyn DeliveryClient>,
     /// Set when no request is in flight any more.

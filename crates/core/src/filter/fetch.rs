@@ -66,18 +66,24 @@ pub struct OpenedFile {
     pub body: Box<dyn ReplyBodyReader>,
 }
 
-/// Limits of a fetch: file size in bytes, and time.
+/// Limits of a fetch: file size in bytes, time, and redirects, each of which is checked as the URL is.
 #[derive(Clone, Copy, Debug)]
 pub struct FetchLimits {
     pub bytes: usize,
     pub within: Duration,
+    pub redirects: usize,
 }
+
+/// The most redirects that are followed to a file in a response.
+pub const REDIRECTS_MAX: usize = 3;
 
 /// A fetched file.
 #[derive(Debug)]
 pub struct FetchedFile {
     /// The media type that the server declared.
     pub content_type: Option<String>,
+    /// The header `cache-control`.
+    pub cache_control: Option<String>,
     pub content: Bytes,
 }
 

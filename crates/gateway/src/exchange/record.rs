@@ -127,7 +127,7 @@ impl ExchangeRecord {
         let batches = settled_batches(request);
         gateway.metrics.count_exchange(&FinishedExchange {
             route: &route.name,
-            caller: request.caller.as_ref().map(|caller| &*caller.name),
+            caller: request.caller.as_ref().map(|caller| caller.metric_name()),
             channel,
             model: model_label,
             protocol: self.candidate.as_ref().and_then(|it| it.protocol),
@@ -158,9 +158,9 @@ impl ExchangeRecord {
         }
         if let Some(caller) = &request.caller {
             let metrics = &gateway.metrics;
-            metrics.quota(&caller.name, request.info.quota);
+            metrics.quota(caller.metric_name(), request.info.quota);
             let usage = request.info.usage.counted();
-            metrics.callers.count(&caller.name, total, usage);
+            metrics.callers.count(caller.metric_name(), total, usage);
         }
         let subrequest_id = request.info.subrequest_id.get().and_then(|id| {
             let id = id.lock().unwrap_or_else(PoisonError::into_inner);
@@ -252,7 +252,7 @@ impl ExchangeRecord {
             return;
         };
         let labels = CostLabels {
-            caller: request.caller.as_ref().map(|caller| &*caller.name),
+            caller: request.caller.as_ref().map(|caller| caller.metric_name()),
             model,
             channel: &candidate.channel.name,
             currency: price.map_or("", |price| &price.currency),
@@ -273,7 +273,7 @@ impl ExchangeRecord {
         let media = request.state.get::<BillableMediaOutput>();
         let priced = price.cost(request.info.usage.counted(), media);
         let labels = CostLabels {
-            caller: request.caller.as_ref().map(|caller| &*caller.name),
+            caller: request.caller.as_ref().map(|caller| caller.metric_name()),
             model: model_label?,
             channel: &candidate.channel.name,
             currency: &price.currency,

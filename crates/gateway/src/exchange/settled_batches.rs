@@ -36,7 +36,7 @@ pub(super) fn count_batches<'b>(
             continue;
         };
         let labels = CostLabels {
-            caller: request.caller.as_ref().map(|caller| &*caller.name),
+            caller: request.caller.as_ref().map(|caller| caller.metric_name()),
             model,
             channel,
             currency: &price.currency,

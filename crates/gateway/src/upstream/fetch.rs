@@ -19,15 +19,12 @@ use headgate_core::filter::fetch::{
     ResponseFileFetcher, UrlCheckFuture,
 };
 use headgate_protocol::fault::Fault;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
-
-/// Maximum number of redirects; each target is checked again.
-const REDIRECTS_MAX: usize = 3;
 
 /// How long the check of a URL may take.
 const CHECK_WITHIN: Duration = Duration::from_secs(5);
@@ -62,12 +59,12 @@ impl HttpFileFetcher {
         &self,
         url: &str,
         egress: &EgressPolicy,
-        bytes_max: usize,
+        bounds: FetchLimits,
     ) -> Result<FetchedFile, FetchError> {
         let mut target = EgressUrl::parse(url)?;
-        for _ in 0..=REDIRECTS_MAX {
+        for _ in 0..=bounds.redirects {
             let mut session = self.connect(&target, egress).await?;
-            let response = request_file(&mut session, &target, bytes_max).await;
+            let response = request_file(&mut session, &target, bounds.bytes).await;
             drop(session);
             match response? {
                 FetchResponse::File(file) => return Ok(file),
@@ -178,7 +175,7 @@ impl ResponseFileFetcher for HttpFileFetcher {
         bounds: FetchLimits,
     ) -> FetchFuture<'a> {
         Box::pin(async move {
-            let fetched = timeout(bounds.within, self.follow(url, egress, bounds.bytes));
+            let fetched = timeout(bounds.within, self.follow(url, egress, bounds));
             fetched.await.unwrap_or_else(|_| {
                 Err(unfetched(format!(
                     "no complete response within {:?}",
@@ -201,11 +198,7 @@ async fn request_file(
     let read = session.read_head(&mut false).await;
     read.map_err(|error| broken(fault_from::upstream(error)))?;
     let (status, headers) = session.head().ok_or_else(|| unfetched("no response"))?;
-    let text = |name| {
-        headers
-            .get(name)
-            .and_then(|value: &HeaderValue| value.to_str().ok())
-    };
+    let text = |name: HeaderName| headers.get(name)?.to_str().ok();
     match status {
         StatusCode::OK => {}
         status if status.is_redirection() => {
@@ -216,6 +209,7 @@ async fn request_file(
         status => return Err(unfetched(format!("status {}", status.as_u16()))),
     }
     let content_type = text(header::CONTENT_TYPE).map(str::to_owned);
+    let cache_control = text(header::CACHE_CONTROL).map(str::to_owned);
     let declared = text(header::CONTENT_LENGTH)
         .and_then(|length| length.parse().ok())
         .unwrap_or(0);
@@ -227,6 +221,7 @@ async fn request_file(
     match content.end {
         BodyEnd::Complete => Ok(FetchResponse::File(FetchedFile {
             content_type,
+            cache_control,
             content: content.bytes,
         })),
         BodyEnd::TooLong => Err(too_large()),

@@ -1,7 +1,9 @@
-//! `authenticate`: identifies the caller by its API key, before the body is read.
+//! `authenticate`: identifies the caller by its API key or token, before the body is read.
 
 mod key_place;
+mod token_holder;
 
+use crate::issuer::token_issuer::AcceptedIssuers;
 use crate::key_usage::{KeyName, KeyUsages};
 use headgate_core::catalog::caller::{Caller, Callers};
 use headgate_core::catalog::caller_key::{CallerKey, CallerKeyRefusal};
@@ -22,6 +24,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::SystemTime;
+use token_holder::may_have_token;
 
 /// SDKs and developers search for "Incorrect API key provided".
 const INCORRECT_KEY: &str =
@@ -29,7 +32,7 @@ const INCORRECT_KEY: &str =
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "authenticate",
-    summary: "Authenticates the caller by `Authorization: Bearer`, and by `x-api-key` on messages, or headers of other APIs; replies 401 otherwise.",
+    summary: "Authenticates the caller by a key or a token in `Authorization: Bearer`, and by a key in `x-api-key` on messages, or headers of other APIs; replies 401 otherwise.",
     side: ChainSide::Request,
     placement: FilterChainRules {
         provides: &[FilterProvision::Caller],
@@ -38,13 +41,14 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     settings: Some(settings_schema::<AuthenticateConfig>),
     bare: true,
     build: |settings, context| {
-        let AuthenticateConfig { headers } = read_settings_or_default(settings)?;
+        let AuthenticateConfig { headers, jwt } = read_settings_or_default(settings)?;
         Ok(Arc::new(AuthenticateFilter {
             callers: context.callers.clone(),
             usages: context.features.get(),
             route: context.route.into(),
             key_headers: key_headers(context.protocol, &headers),
             schemes: schemes(context),
+            tokens: token_holder::accepted_issuers(&jwt, context)?,
         }))
     },
 };
@@ -57,6 +61,9 @@ struct AuthenticateConfig {
     /// `api-key` for SDKs of Azure OpenAI, `x-goog-api-key` for those of Google, `x-api-key` for those of Anthropic. Default:
     /// none.
     headers: Vec<KeyHeaderConfig>,
+    /// Issuers of `issuers` whose tokens authenticate callers on the route, as `authorization: Bearer <token>`. What has not
+    /// the form of a token is a key. Default: none.
+    jwt: Vec<String>,
 }
 
 /// A header in which the SDKs of an API send the key.
@@ -78,6 +85,8 @@ struct AuthenticateFilter {
     key_headers: Vec<HeaderName>,
     /// Schemes of `Authorization` besides `Bearer`, which SDKs of a vendor's own API send.
     schemes: Vec<String>,
+    /// `None` if the route takes keys only.
+    tokens: Option<AcceptedIssuers>,
 }
 
 fn key_headers(protocol: Option<Protocol>, configured: &[KeyHeaderConfig]) -> Vec<HeaderName> {
@@ -113,6 +122,9 @@ impl Filter for AuthenticateFilter {
     }
 
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        if let Some(tokens) = self.tokens.as_ref().filter(|_| may_have_token(request)) {
+            return self.identify_token_holder(tokens, request);
+        }
         let query = request.query.as_deref();
         let caller = self.identify_caller(&request.headers, query, request.client.as_ref());
         HookResult::from(caller.map(|caller| {
@@ -221,6 +233,7 @@ mod tests {
             usages: Arc::default(),
             route: "chat".into(),
             key_headers: key_headers(protocol, configured),
+            tokens: None,
             schemes: match protocol {
                 Some(Protocol::FamilyA) => vec!["Key".to_owned()],
                 _ => Vec::new(),

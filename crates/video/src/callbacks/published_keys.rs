@@ -4,7 +4,7 @@
 mod tests;
 
 use headgate_core::catalog::egress::EgressPolicy;
-use headgate_core::filter::fetch::{FetchLimits, ResponseFileFetcher};
+use headgate_core::filter::fetch::{FetchLimits, REDIRECTS_MAX, ResponseFileFetcher};
 use headgate_core::state::lock::lock;
 use headgate_core::task::callback_signature::CallbackVerificationKey;
 use std::collections::HashMap;
@@ -23,6 +23,7 @@ const FAILED_INTERVAL: Duration = Duration::from_secs(10);
 const LIMITS: FetchLimits = FetchLimits {
     bytes: 64 << 10,
     within: Duration::from_secs(5),
+    redirects: REDIRECTS_MAX,
 };
 
 /// The keys at each URL. Outlives snapshots.

@@ -1,6 +1,6 @@
 //! Opens a file for a caller, who gets it piece by piece: nothing is read ahead of what the caller takes.
 
-use super::{HttpFileFetcher, REDIRECTS_MAX, broken};
+use super::{HttpFileFetcher, broken};
 use crate::fault_from;
 use crate::upstream::egress_url::{EgressUrl, IDLE, unfetched};
 use crate::upstream::session::UpstreamSession;
@@ -68,7 +68,7 @@ async fn follow(
     let mut target = EgressUrl::parse(url)?;
     // A redirect leads to a URL that is signed, and that may refuse a credential beside its signature.
     let mut credential = credential.filter(|credential| is_at(&target, credential.origin));
-    for _ in 0..=REDIRECTS_MAX {
+    for _ in 0..=headgate_core::filter::fetch::REDIRECTS_MAX {
         let session = request(fetcher, &target, egress, (headers, credential.take())).await?;
         let (status, received) = session.head().ok_or_else(|| unfetched("no response"))?;
         if status.is_redirection() {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use headgate_core::catalog::egress::EgressPolicy;
-use headgate_core::filter::fetch::{FetchLimits, FetchedFile, ResponseFileFetcher};
+use headgate_core::filter::fetch::{FetchLimits, FetchedFile, REDIRECTS_MAX, ResponseFileFetcher};
 use headgate_protocol::images::{ImageToConvert, detect_type, encode_onto};
 use headgate_protocol::json::edit::JsonEdits;
 use std::future::{Future, poll_fn};
@@ -33,6 +33,7 @@ pub(super) async fn inline(
     let bounds = FetchLimits {
         bytes: IMAGE_BYTES_MAX.min(ALL_BYTES_MAX / mismatched.len().max(1)),
         within: WITHIN,
+        redirects: REDIRECTS_MAX,
     };
     let fetches = mismatched.iter().map(|mismatched| async move {
         let url = mismatched.url.as_deref().unwrap_or_default();

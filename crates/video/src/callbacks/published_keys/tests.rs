@@ -57,6 +57,7 @@ impl ResponseFileFetcher for CountingFetcher {
             let text = text.ok_or_else(unreachable)?;
             Ok(FetchedFile {
                 content_type: None,
+                cache_control: None,
                 content: text.into(),
             })
         })
