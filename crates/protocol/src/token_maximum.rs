@@ -44,6 +44,18 @@ const CALL_TYPES: [&str; 4] = [
 ];
 /// The beginnings of images in base64: PNG, JPEG, GIF, WebP.
 const IMAGE_STARTS: [&[u8]; 4] = [b"iVBORw0KGgo", b"/9j/", b"R0lGOD", b"UklGR"];
+/// Members that allow thoughts, which some providers do not count against the limit of output.
+const REASONING_BUDGETS: [&str; 3] = [
+    "/thinking_budget",
+    "/thinking/budget_tokens",
+    "/reasoning/max_tokens",
+];
+/// Members that name a file whose length the body does not show.
+const STORED_FILES: [&str; 2] = ["file_id", "file_url"];
+/// Types of parts whose content is longer for the model than for its reader: pages that are images, too.
+const DOCUMENT_TYPES: [&str; 4] = ["document", "file", "input_file", "video_url"];
+/// Types of tools that the caller runs: their results are in the next request.
+const CLIENT_TOOLS: [&str; 2] = ["function", "custom"];
 /// Tokens of prompts that providers add to requests with tools.
 const TOOLS_PROMPT: u64 = 1_024;
 
@@ -77,9 +89,23 @@ impl TokenMaximum {
         let prompt = if has_tools { TOOLS_PROMPT } else { 0 };
         let images = files.images.saturating_mul(image_tokens);
         let limits = conversation.map_or(&OUTPUT_LIMITS[..], |shape| shape.output_limits);
+        // A limit that some providers may ignore is none, and a number of choices that some may read is one.
         let number = |name: &&str| root.get(name)?.as_u64();
         let output = limits.iter().filter_map(number).max();
-        let choices = CHOICES.iter().filter_map(number).max().unwrap_or(1).max(1);
+        let thoughts = REASONING_BUDGETS
+            .iter()
+            .filter_map(|path| root.pointer(path).and_then(count));
+        let thoughts = thoughts.max().unwrap_or(0);
+        let choices = CHOICES
+            .iter()
+            .filter_map(|name| root.get(name).and_then(count))
+            .max()
+            .unwrap_or(1)
+            .max(1);
+        let prompts = match conversation {
+            None => root.get("prompt").map_or(1, prompts),
+            Some(_) => 1,
+        };
         let is_set = |name: &&str| {
             let value = root.get(name);
             value.is_some_and(|value| match value.kind() {
@@ -94,9 +120,15 @@ impl TokenMaximum {
                 .saturating_add(images)
                 .saturating_add(prompt)
                 .min(TOKENS_MAX),
-            output: output.filter(|limit| *limit > 0),
-            choices,
-            has_stored_context: conversation.is_some() && STORED_CONTEXT.iter().any(is_set),
+            output: output
+                .filter(|limit| *limit > 0)
+                .map(|limit| limit.max(thoughts)),
+            choices: choices.saturating_mul(prompts),
+            has_stored_context: conversation.is_some()
+                && (STORED_CONTEXT.iter().any(is_set)
+                    || files.has_stored_file
+                    || root.get("tools").is_some_and(has_server_tool)
+                    || root.get("web_search_options").is_some()),
         }
     }
 
@@ -122,38 +154,45 @@ struct FileTotal {
     /// The bytes of inline images, which count by their number.
     image_bytes: u64,
     images: u64,
+    /// Whether the prompt gets more of a file than the body shows.
+    has_stored_file: bool,
 }
 
 impl FileTotal {
     fn add_root(&mut self, root: DocumentNode<'_>) {
         for (name, value) in root.members() {
             if !TEXT_MEMBERS.contains(&&*name) {
-                self.add(&name, value);
+                self.add(&name, value, true);
             }
         }
     }
 
     /// Adds what the member `name`, or an element of its array, has.
-    fn add(&mut self, name: &str, node: DocumentNode<'_>) {
+    fn add(&mut self, name: &str, node: DocumentNode<'_>, may_be_image: bool) {
         match node.kind() {
-            ValueKind::String => self.add_string(name, node),
-            ValueKind::Array => node.elements().for_each(|element| self.add(name, element)),
+            ValueKind::String => self.add_string(name, node, may_be_image),
+            ValueKind::Array => node
+                .elements()
+                .for_each(|element| self.add(name, element, may_be_image)),
             ValueKind::Object if !is_call(node) => {
+                self.has_stored_file |= has_type(node, &DOCUMENT_TYPES);
+                let may_be_image = may_be_image && !is_text_source(node);
                 for (name, value) in node.members() {
-                    self.add(&name, value);
+                    self.add(&name, value, may_be_image);
                 }
             }
             ValueKind::Object | ValueKind::Number | ValueKind::Bool | ValueKind::Null => {}
         }
     }
 
-    fn add_string(&mut self, name: &str, string: DocumentNode<'_>) {
+    fn add_string(&mut self, name: &str, string: DocumentNode<'_>, may_be_image: bool) {
         if !FILE_MEMBERS.contains(&name) {
             return;
         }
         let is_inline = is_media(string);
         self.images += 1;
-        if is_inline && is_image(&string.raw()[1..]) {
+        self.has_stored_file |= STORED_FILES.contains(&name);
+        if may_be_image && is_inline && is_image(&string.raw()[1..]) {
             self.image_bytes += string.raw().len() as u64;
         }
     }
@@ -161,8 +200,45 @@ impl FileTotal {
 
 /// Whether a part is the call of a tool.
 fn is_call(part: DocumentNode<'_>) -> bool {
+    has_type(part, &CALL_TYPES)
+}
+
+fn has_type(part: DocumentNode<'_>, types: &[&str]) -> bool {
     let kind = part.get("type").and_then(DocumentNode::as_str);
-    kind.is_some_and(|kind| CALL_TYPES.contains(&&*kind))
+    kind.is_some_and(|kind| types.contains(&&*kind))
+}
+
+/// Whether strings of a part are text, although they may begin as an image does.
+fn is_text_source(part: DocumentNode<'_>) -> bool {
+    let media = part.get("media_type").and_then(DocumentNode::as_str);
+    has_type(part, &["text"]) || media.is_some_and(|media| !media.starts_with("image/"))
+}
+
+/// Whether the provider runs a tool of the list, and adds its results to the prompt.
+fn has_server_tool(tools: DocumentNode<'_>) -> bool {
+    let is_server_tool =
+        |tool: DocumentNode<'_>| tool.get("type").is_some() && !has_type(tool, &CLIENT_TOOLS);
+    tools.kind() == ValueKind::Array && tools.elements().any(is_server_tool)
+}
+
+/// The number of prompts of a completion: a list of texts, or of lists of tokens, is one for each.
+fn prompts(prompt: DocumentNode<'_>) -> u64 {
+    if prompt.kind() != ValueKind::Array {
+        return 1;
+    }
+    let is_prompt =
+        |element: &DocumentNode<'_>| matches!(element.kind(), ValueKind::String | ValueKind::Array);
+    (prompt.elements().filter(is_prompt).count() as u64).max(1)
+}
+
+/// A number as lenient providers read it: `128.0` and `"128"` are 128. A number below zero is none.
+fn count(node: DocumentNode<'_>) -> Option<u64> {
+    if let Some(number) = node.as_u64() {
+        return Some(number);
+    }
+    let text = std::str::from_utf8(node.raw()).ok()?;
+    let number: f64 = text.trim_matches(['"', ' ']).parse().ok()?;
+    (number >= 0.0).then(|| number.ceil() as u64)
 }
 
 /// Whether the text of a JSON string is a data URL of an image, or an image in base64.
@@ -176,137 +252,4 @@ fn is_image(text: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Protocol;
-    use crate::json::JsonLimits;
-
-    const IMAGE: u64 = 5_000;
-
-    fn bound(protocol: Protocol, body: &str) -> TokenMaximum {
-        let body = JsonDocument::parse(body.to_owned().into(), &JsonLimits::default()).unwrap();
-        let conversation = protocol.descriptor().conversation.as_ref();
-        TokenMaximum::from_body(&body, conversation, IMAGE)
-    }
-
-    #[test]
-    fn the_output_is_bounded_by_the_limits_of_the_protocol() {
-        use Protocol::{Chat, Messages, Responses};
-        for (protocol, body, output) in [
-            (Chat, "{}", None),
-            (Chat, r#"{"max_tokens":7}"#, Some(7)),
-            (
-                Chat,
-                r#"{"max_tokens":7,"max_completion_tokens":9,"n":3}"#,
-                Some(27),
-            ),
-            (Chat, r#"{"max_tokens":7,"n":0}"#, Some(7)),
-            // What the provider ignores is no limit.
-            (Chat, r#"{"max_output_tokens":7}"#, None),
-            (Responses, r#"{"max_tokens":1}"#, None),
-            (Responses, r#"{"max_output_tokens":8}"#, Some(8)),
-            (
-                Messages,
-                r#"{"max_tokens":6,"max_output_tokens":1}"#,
-                Some(6),
-            ),
-            // What some providers take for no limit, or refuse.
-            (Chat, r#"{"max_tokens":0}"#, None),
-            (Chat, r#"{"max_tokens":-1}"#, None),
-            (Chat, r#"{"max_tokens":null}"#, None),
-            (Chat, r#"{"max_tokens":"7"}"#, None),
-            (
-                Chat,
-                r#"{"max_tokens":18446744073709551615,"n":2}"#,
-                Some(TOKENS_MAX),
-            ),
-        ] {
-            let found = bound(protocol, body);
-            assert_eq!(found.output_within(None), output, "{body}");
-            let with_model = found.output_within(Some(100));
-            let choices = found.choices;
-            assert_eq!(with_model, output.or(Some(100 * choices)), "{body}");
-        }
-    }
-
-    #[test]
-    fn a_token_is_at_least_a_byte_unless_it_is_of_an_image() {
-        let png = format!("iVBORw0KGgo{}", "A".repeat(50_000));
-        let other = "QUJD".repeat(5_000);
-        let uri = format!("data:image/jpeg;base64,{other}");
-        let part = |part: &str| format!(r#"{{"messages":[{{"content":[{part}]}}]}}"#);
-        for (what, body, images, is_image) in [
-            ("text", part(r#"{"text":"words"}"#), 0, false),
-            (
-                "a data URL",
-                part(&format!(r#"{{"image_url":{{"url":"{uri}"}}}}"#)),
-                1,
-                true,
-            ),
-            (
-                "an image",
-                part(&format!(r#"{{"source":{{"data":"{png}"}}}}"#)),
-                1,
-                true,
-            ),
-            (
-                "a document",
-                part(&format!(r#"{{"source":{{"data":"{other}"}}}}"#)),
-                1,
-                false,
-            ),
-            (
-                "a place",
-                part(r#"{"image_url":{"url":"https://x.example/a.png"}}"#),
-                1,
-                false,
-            ),
-            (
-                "text that looks like an image",
-                part(&format!(r#"{{"text":"{uri}"}}"#)),
-                0,
-                false,
-            ),
-            (
-                "an argument that looks like an image",
-                part(&format!(
-                    r#"{{"type":"tool_use","input":{{"data":"{png}"}}}}"#
-                )),
-                0,
-                false,
-            ),
-        ] {
-            let TokenMaximum { input, .. } = bound(Protocol::Chat, &body);
-            let text = body.len() as u64;
-            match is_image {
-                true => assert!((IMAGE..IMAGE + 200).contains(&input), "{what}: {input}"),
-                false => assert_eq!(input, text + images * IMAGE, "{what}"),
-            }
-        }
-        let tools = format!(r#"{{"tools":[{{"data":"{png}"}}]}}"#);
-        let expected = tools.len() as u64 + TOOLS_PROMPT;
-        assert_eq!(bound(Protocol::Chat, &tools).input, expected);
-    }
-
-    #[test]
-    fn stored_context_has_the_length_of_the_models_window() {
-        for (body, is_stored) in [
-            (r#"{"input":"x"}"#, false),
-            (r#"{"input":"x","previous_response_id":null}"#, false),
-            (r#"{"input":"x","previous_response_id":"resp_1"}"#, true),
-            (r#"{"input":"x","conversation":{"id":"conv_1"}}"#, true),
-            (r#"{"input":"x","prompt":{"id":"pmpt_1"}}"#, true),
-            (r#"{"input":"x","prompt":"text"}"#, false),
-        ] {
-            let found = bound(Protocol::Responses, body);
-            assert_eq!(found.has_stored_context, is_stored, "{body}");
-            let expected = if is_stored { 9_000 } else { body.len() as u64 };
-            assert_eq!(found.input_within(Some(9_000)), expected, "{body}");
-            assert_eq!(found.input_within(None), body.len() as u64, "{body}");
-        }
-        assert_eq!(
-            bound(Protocol::Chat, r#"{"messages":[]}"#).input_within(Some(3)),
-            3
-        );
-    }
-}
+mod tests;

@@ -32,9 +32,8 @@ pub struct MoneyReservation {
 #[derive(Serialize, Deserialize)]
 struct StoredReservation {
     id: String,
-    caller: String,
-    /// The kind of each limit, and its model.
-    counters: Vec<(String, Option<String>)>,
+    /// Whose each limit is, a caller's or a group's, its kind, and its model.
+    counters: Vec<(String, String, Option<String>)>,
     nanos: u64,
     taken_ms: u64,
 }
@@ -129,14 +128,11 @@ impl From<MoneyReservation> for StoredReservation {
     fn from(reserved: MoneyReservation) -> Self {
         let counters = reserved.counters.iter();
         Self {
-            caller: match reserved.counters.first() {
-                Some(counter) => counter.caller().to_string(),
-                None => String::new(),
-            },
             counters: counters
                 .map(|counter| {
                     let model = counter.model().map(ToString::to_string);
-                    (counter.measure().name().to_owned(), model)
+                    let holder = counter.caller().to_string();
+                    (holder, counter.measure().name().to_owned(), model)
                 })
                 .collect(),
             id: reserved.id.to_string(),
@@ -150,12 +146,11 @@ impl TryFrom<StoredReservation> for MoneyReservation {
     type Error = String;
 
     fn try_from(stored: StoredReservation) -> Result<Self, String> {
-        let caller: Arc<str> = stored.caller.into();
-        let counters = stored.counters.into_iter().map(|(name, model)| {
+        let counters = stored.counters.into_iter().map(|(holder, name, model)| {
             let mut kinds = LimitKind::ALL.into_iter();
             let kind = kinds.find(|kind| kind.name() == name);
             let kind = kind.ok_or_else(|| format!("unknown limit `{name}`"))?;
-            Ok(CounterKey::new(caller.clone(), model.map(Into::into), kind))
+            Ok(CounterKey::new(holder.into(), model.map(Into::into), kind))
         });
         Ok(Self {
             counters: counters.collect::<Result<_, String>>()?,
@@ -198,19 +193,20 @@ mod tests {
 
     #[test]
     fn a_reservation_is_read_as_it_was_stored() {
-        let counter =
-            |model: Option<&str>, kind| CounterKey::new("ann".into(), model.map(Into::into), kind);
+        let counter = |holder: &str, model: Option<&str>, kind| {
+            CounterKey::new(holder.into(), model.map(Into::into), kind)
+        };
         let reserved = MoneyReservation {
             id: "7-1".into(),
             counters: vec![
-                counter(None, LimitKind::CostPerDay),
-                counter(Some("large"), LimitKind::CostTotal),
+                counter("ann", None, LimitKind::CostPerDay),
+                counter("group:team", Some("large"), LimitKind::CostTotal),
             ],
             amount: 9_000_000_000_000_001,
             taken_ms: 1_700_000_000_000,
         };
         let text = serde_json::to_string(&reserved).unwrap();
-        let expected = r#"{"id":"7-1","caller":"ann","counters":[["cost_per_day",null],["cost_total","large"]],"nanos":9000000000000001,"taken_ms":1700000000000}"#;
+        let expected = r#"{"id":"7-1","counters":[["ann","cost_per_day",null],["group:team","cost_total","large"]],"nanos":9000000000000001,"taken_ms":1700000000000}"#;
         assert_eq!(text, expected);
         let read: MoneyReservation = serde_json::from_str(&text).unwrap();
         assert_eq!(read, reserved);

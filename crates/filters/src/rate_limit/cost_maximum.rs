@@ -20,8 +20,8 @@ use std::sync::Arc;
 const IMAGE_TOKENS: u64 = 5_000;
 /// Images of a series whose number the request leaves to the provider.
 const SERIES_IMAGES: u64 = 15;
-/// The fewest bytes of a second of sound: 8 kbit/s.
-const SOUND_BYTES_PER_SECOND: u64 = 1_000;
+/// The fewest bytes of a second of sound: 4 kbit/s, below the lowest rates of AMR and Opus.
+const SOUND_BYTES_PER_SECOND: u64 = 500;
 
 /// The most that a request can cost.
 #[derive(Debug)]

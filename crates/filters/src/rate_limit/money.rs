@@ -2,7 +2,7 @@
 
 use headgate_core::catalog::price::{BillableMediaOutput, Cost, ExchangeCost, ModelPrice};
 use headgate_core::filter::settlement::ExchangeSettlement;
-use headgate_core::filter::stream_info::{StreamInfo, UpstreamProcessing, UsageReport};
+use headgate_core::filter::stream_info::{StreamInfo, UpstreamProcessing};
 use headgate_core::filter::view::RequestView;
 use headgate_core::state::StateStore;
 use headgate_core::state::lock::lock;
@@ -22,6 +22,8 @@ struct ModelReservation {
     /// The price on the channel of the last attempt.
     price: Mutex<Option<Arc<ModelPrice>>>,
     estimate: TokenEstimate,
+    /// Whether the provider works on although the caller has left.
+    is_background: bool,
 }
 
 impl ReservedMoney {
@@ -40,12 +42,16 @@ impl ReservedMoney {
             let create = CreateReservation::new((*reserved).clone());
             request.state.set(create);
         }
+        let body = request.body.document().map(|body| body.root());
+        let background = body.and_then(|root| root.get("background"));
+        let is_background = background.is_some_and(|value| value.raw() == b"true");
         let ReservedMoney(all) = request.state.get_or_default();
         all.push(ModelReservation {
             model: model.name.clone(),
             hold: MoneyHold::new(store, reserved),
             price: Mutex::default(),
             estimate,
+            is_background,
         });
     }
 
@@ -106,17 +112,22 @@ impl ModelReservation {
         let Some(price) = price else {
             return self.hold.amount();
         };
+        // What nobody reported of a whole response, or of one that the provider goes on to make, can be all that was reserved.
+        let is_whole = settlement == ExchangeSettlement::Complete || self.is_background;
+        if is_whole && info.usage.counted().is_none() && price.tokens.is_some() {
+            return self.hold.amount();
+        }
         let usage = self.usage(info, settlement, &price);
         let media = request.state.get::<BillableMediaOutput>();
         match price.cost(usage.as_ref(), media) {
             ExchangeCost::Priced(Cost(nanos)) => nanos,
-            ExchangeCost::Unpriced => 0,
-            ExchangeCost::Unmetered => self.hold.amount(),
+            // Something has a price, since it was reserved, and the provider did not report that.
+            ExchangeCost::Unpriced | ExchangeCost::Unmetered => self.hold.amount(),
         }
     }
 
-    /// The usage that the provider reported. If it reported none or its response broke off, and tokens are all that has a price:
-    /// the estimated input, and at least one output token per event.
+    /// The usage that the provider reported. If its response broke off before, and tokens are all that has a price: the
+    /// estimated input, and at least one output token per event.
     fn usage(
         &self,
         info: &StreamInfo,
@@ -127,10 +138,7 @@ impl ModelReservation {
         if settlement == ExchangeSettlement::Complete && counted.is_some() {
             return counted;
         }
-        // Where nothing meters the usage, a whole response costs what was reserved.
-        let is_metered = info.usage != UsageReport::NotMetered;
-        let is_estimated = is_metered || settlement != ExchangeSettlement::Complete;
-        if !is_estimated || price.tokens.is_none() || price.audio_minute.is_some() {
+        if price.tokens.is_none() || price.audio_minute.is_some() {
             return counted;
         }
         let usage = counted.unwrap_or_default();

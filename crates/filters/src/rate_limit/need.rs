@@ -26,8 +26,7 @@ impl RequestNeed {
         limits: &[AdmissionLimit],
         default_output_tokens: u64,
     ) -> Result<Self, Fault> {
-        let caller = request.caller.as_ref();
-        let counts_money = caller.is_some_and(|caller| caller.limits.counts_money());
+        let counts_money = limits.iter().any(|limit| limit.measure().counts_money());
         let bound = match counts_money {
             true => cost_maximum(request)?,
             false => None,
