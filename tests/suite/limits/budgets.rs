@@ -204,10 +204,12 @@ impl DurableFleet {
             .arg(pattern)
             .query(&mut connection)
             .unwrap();
-        let amounts = keys
-            .iter()
-            .map(|key| redis::cmd("GET").arg(key).query(&mut connection));
-        amounts.map(Result::unwrap).collect()
+        // A reservation may be settled while the others are read.
+        let amounts = keys.iter().filter_map(|key| {
+            let amount: Option<u64> = redis::cmd("GET").arg(key).query(&mut connection).unwrap();
+            amount
+        });
+        amounts.collect()
     }
 }
 
