@@ -182,7 +182,7 @@ impl Exchange<'_> {
         }
         self.gateway
             .metrics
-            .rate_limited(&caller.name, "connections");
+            .rate_limited(caller.metric_name(), "connections");
         self.downstream.close_after_response();
         Err(Fault::new(
             FaultKind::TooManyRequests,

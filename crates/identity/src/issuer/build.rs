@@ -12,6 +12,7 @@ use crate::token::claims::ClaimRequirements;
 use headgate_core::catalog::caller::Callers;
 use headgate_core::feature::section::ConfigProblemSink;
 use headgate_core::pointer::child;
+use headgate_core::state::counter_key::GROUP_PREFIX;
 use headgate_protocol::nearest::nearest;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -106,6 +107,10 @@ impl IssuerBuilder<'_> {
                 "the name of an issuer has 1 to {NAME_BYTES_MAX} letters, digits, `-` and `_`"
             );
             self.problems.error(at, reason, None);
+        }
+        if format!("{name}:") == GROUP_PREFIX {
+            let reason = format!("names that begin with `{GROUP_PREFIX}` are those of groups");
+            self.problems.error(at, reason, Some("choose another name"));
         }
         if config.audience.0.is_empty() || config.audience.0.iter().any(String::is_empty) {
             let reason = "expected at least one audience, and none that is empty";

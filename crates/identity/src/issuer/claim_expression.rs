@@ -94,11 +94,12 @@ impl ClaimExpression {
         match root.kind() {
             ValueKind::String => {
                 let text = root.as_str().ok_or_else(unusable)?;
-                Ok(text
-                    .split(' ')
-                    .filter(|name| !name.is_empty())
-                    .map(str::to_owned)
-                    .collect())
+                let names = text.split(' ').filter(|name| !name.is_empty());
+                let names: Vec<String> = names.take(MODELS_MAX + 1).map(str::to_owned).collect();
+                match names.len() <= MODELS_MAX {
+                    true => Ok(names),
+                    false => Err(unusable()),
+                }
             }
             ValueKind::Array => {
                 let names = root.elements();

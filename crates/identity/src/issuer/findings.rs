@@ -24,7 +24,7 @@ fn finding(issuer: &TokenIssuer) -> Option<LiveFinding> {
     let (severity, consequence) = match status.is_usable {
         true => (
             FindingSeverity::Warning,
-            "tokens are verified with the keys that are known, for at most an hour after they have aged",
+            "tokens are verified with the keys that are known, for at most an hour",
         ),
         false => (
             FindingSeverity::Critical,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 
-/// How long keys are used after they should have been fetched again.
+/// How long keys are used at most while they cannot be fetched.
 const USABLE_STALE: Duration = Duration::from_secs(60 * 60);
 /// The time between two fetches for keys that are not in the set.
 const UNKNOWN_KEY_INTERVAL: Duration = Duration::from_secs(60);
@@ -168,6 +168,9 @@ impl IssuerKeys {
                 }
             }
             Err(error) => {
+                if let Some(times) = &mut known.times {
+                    times.usable_until = times.usable_until.min(now + USABLE_STALE);
+                }
                 known.status.failed += 1;
                 known.status.error = Some(error);
             }
@@ -197,6 +200,9 @@ impl IssuerKeys {
             return Some(now);
         }
         let retry = attempted + FAILED_INTERVAL;
+        if known.status.error.is_some() {
+            return Some(retry);
+        }
         Some(known.times.map_or(retry, |times| times.refresh.max(retry)))
     }
 
@@ -252,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_fetched_before_they_age_and_serve_an_hour_longer_while_their_issuer_is_down() {
+    fn keys_are_fetched_before_they_age_and_serve_an_hour_while_their_issuer_is_down() {
         let sets = IssuerKeySets::default();
         let keys = sets.find(&KeySource::KeySet("https://login.example/keys".into()));
         let start = Instant::now();
@@ -266,7 +272,10 @@ mod tests {
         keys.end_fetch(Err("down".into()), at(3_001));
         assert_eq!(keys.next_fetch(at(3_001)), Some(at(3_015)));
         assert_eq!(keys.status().error.as_deref(), Some("down"));
-        for (second, is_usable) in [(0, true), (4_000, true), (7_599, true), (7_600, false)] {
+        keys.begin_fetch(at(3_015));
+        keys.end_fetch(Err("down".into()), at(3_016));
+        assert_eq!(keys.next_fetch(at(3_016)), Some(at(3_030)));
+        for (second, is_usable) in [(0, true), (4_000, true), (6_600, true), (6_601, false)] {
             let usable = keys.known().usable(at(second));
             assert_eq!(usable.is_some(), is_usable, "{second}");
         }

@@ -145,9 +145,13 @@ impl TokenIssuer {
         let keys = self.keys.usable_soon().await.ok_or(None)?;
         match keys.verify(token) {
             Ok(()) => Ok(keys),
-            Err(TokenRefusal::UnknownKey) if token.key_id.is_some() => {
+            // Without an id, another signature is the only sign of another key.
+            Err(reason)
+                if reason == TokenRefusal::UnknownKey
+                    || (reason == TokenRefusal::Signature && token.key_id.is_none()) =>
+            {
                 let newer = self.keys.newer(&keys).await;
-                let newer = newer.ok_or(Some(TokenRefusal::UnknownKey))?;
+                let newer = newer.ok_or(Some(reason))?;
                 newer.verify(token)?;
                 Ok(newer)
             }
