@@ -102,7 +102,7 @@ pub fn money_refusal(
             "try again in {}, or ask the operator of this gateway for more",
             duration_text(wait)
         ),
-        false => "ask the operator of this gateway for more".to_owned(),
+        false => "or ask the operator of this gateway for more".to_owned(),
     };
     let message = format!(
         "quota exceeded: {who} may spend {most}{period}{on} (`{name}`), {left} are left, and this request may cost {need}; shorten it or its limit of output, {advice}"
