@@ -5,6 +5,7 @@
 
 mod allowance;
 mod compile;
+mod document_values;
 mod error;
 mod evaluate;
 mod expression;
@@ -20,6 +21,7 @@ mod values;
 /// The type of `client.address`.
 pub use std::net::IpAddr;
 
+pub use document_values::DocumentValues;
 pub use error::{CompileError, EvaluationError};
 pub use expression::{Expression, ExpressionReference, ValueOrigin};
 pub use names::{DocumentKind, EvaluationPhase, MapVariable, Variable};

@@ -1,6 +1,7 @@
 //! Checks budgets in money: what a request can cost must be known before it is sent.
 
 use super::ProblemCollector;
+use super::caller_limits::declared_limits;
 use super::router::{Route, Router};
 use crate::caller_limits::{CallerLimitsConfig, CallerModelLimitsConfig};
 use crate::callers::CallerConfig;
@@ -88,13 +89,7 @@ pub(crate) fn check_enforced(
     filters: &FilterRegistry,
     problems: &mut ProblemCollector<'_>,
 ) {
-    let callers = configs.iter().enumerate();
-    let callers =
-        callers.map(|(index, caller)| (format!("/callers/{index}/limits"), &caller.limits));
-    let groups = groups.iter();
-    let groups =
-        groups.map(|(name, group)| (child(&child("/groups", name), "limits"), &group.limits));
-    let mut budgets = callers.chain(groups).filter_map(|(at, limits)| {
+    let mut budgets = declared_limits(configs, groups).filter_map(|(at, limits)| {
         let key = first_budget(limits)?;
         Some(format!("{at}/{key}"))
     });

@@ -2,13 +2,17 @@
 
 use super::ProblemCollector;
 use crate::caller_limits::{CallerLimitsConfig, CallerModelLimitsConfig};
+use crate::callers::CallerConfig;
+use crate::groups::CallerGroupConfig;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::by_model_name::ByModelName;
 use headgate_core::catalog::limits::CallerLimits;
+use headgate_core::pointer::child;
 use headgate_core::scalar::UnitPrice;
 use headgate_core::scalar::model_pattern::ModelPattern;
 use headgate_core::state::admission::LimitKind;
 use headgate_protocol::nearest::nearest;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The limits of a caller, or of a group in its place.
@@ -78,6 +82,20 @@ fn amounts(config: &CallerModelLimitsConfig) -> [(LimitKind, Option<u64>); 8] {
         (LimitKind::CostPerMonth, nanos(cost_per_month)),
         (LimitKind::CostTotal, nanos(cost_total)),
     ]
+}
+
+/// The limits of all callers and groups as they are written, each with its place.
+pub(super) fn declared_limits<'c>(
+    callers: &'c [CallerConfig],
+    groups: &'c BTreeMap<String, CallerGroupConfig>,
+) -> impl Iterator<Item = (String, &'c CallerLimitsConfig)> {
+    let callers = callers.iter().enumerate();
+    let callers =
+        callers.map(|(index, caller)| (format!("/callers/{index}/limits"), &caller.limits));
+    let groups = groups.iter();
+    let groups =
+        groups.map(|(name, group)| (child(&child("/groups", name), "limits"), &group.limits));
+    callers.chain(groups)
 }
 
 /// Reports limits of models that no channel serves.

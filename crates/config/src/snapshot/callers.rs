@@ -2,7 +2,7 @@
 
 use super::ProblemCollector;
 use super::caller_keys;
-use super::caller_limits::{build_limits, check_models};
+use super::caller_limits::{build_limits, check_models, declared_limits};
 use super::groups;
 use super::router::{Route, Router};
 use crate::caller_limits::CallerLimitsConfig;
@@ -14,7 +14,6 @@ use headgate_core::catalog::caller::{Caller, Callers};
 use headgate_core::catalog::webhook_secret::CallerDeliverySigningKey;
 use headgate_core::feature::FilterRegistry;
 use headgate_core::filter::descriptor::FilterProvision;
-use headgate_core::pointer::child;
 use headgate_core::scalar::Secret;
 use headgate_protocol::TaskApiFormat;
 use std::collections::{BTreeMap, HashSet};
@@ -78,13 +77,7 @@ pub(crate) fn check_enforced(
         return;
     }
     let keeper = filters.providers(FilterProvision::Limits);
-    let callers = callers.iter().enumerate();
-    let callers =
-        callers.map(|(index, caller)| (format!("/callers/{index}/limits"), &caller.limits));
-    let groups = groups.iter();
-    let groups =
-        groups.map(|(name, group)| (child(&child("/groups", name), "limits"), &group.limits));
-    for (at, limits) in callers.chain(groups) {
+    for (at, limits) in declared_limits(callers, groups) {
         let of_connections = CallerLimitsConfig {
             connections: limits.connections,
             ..CallerLimitsConfig::default()

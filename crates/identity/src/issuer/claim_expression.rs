@@ -1,11 +1,9 @@
 //! Expressions over the claims of a token.
 
 use headgate_expression::{
-    DocumentKind, EvaluationError, EvaluationPhase, Expression, ExpressionReference,
-    ExpressionValueSource, IpAddr, MapVariable, Variable,
+    DocumentKind, DocumentValues, EvaluationError, EvaluationPhase, Expression, ExpressionReference,
 };
 use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits, ValueKind};
-use std::borrow::Cow;
 
 /// Names and patterns that an expression for models may have.
 const MODELS_MAX: usize = 256;
@@ -13,9 +11,6 @@ const MODELS_MAX: usize = 256;
 /// An expression that reads nothing but the claims, as `json("/pointer")`.
 #[derive(Debug)]
 pub(crate) struct ClaimExpression(Expression);
-
-/// What the expression reads.
-struct ClaimValues<'a>(DocumentNode<'a>);
 
 impl ClaimExpression {
     /// # Errors
@@ -65,7 +60,7 @@ impl ClaimExpression {
     /// # Errors
     /// It has none for these claims.
     pub fn is_true(&self, claims: DocumentNode<'_>) -> Result<bool, EvaluationError> {
-        self.0.is_true(&ClaimValues(claims))
+        self.0.is_true(&values(claims))
     }
 
     /// The value as text.
@@ -73,7 +68,7 @@ impl ClaimExpression {
     /// # Errors
     /// It has none for these claims.
     pub fn text(&self, claims: DocumentNode<'_>) -> Result<String, EvaluationError> {
-        self.0.text_value(&ClaimValues(claims))
+        self.0.text_value(&values(claims))
     }
 
     /// The value as a list of texts: a list, or one text with spaces between.
@@ -81,7 +76,7 @@ impl ClaimExpression {
     /// # Errors
     /// It has none for these claims, or is something else.
     pub fn texts(&self, claims: DocumentNode<'_>) -> Result<Vec<String>, EvaluationError> {
-        let json = self.0.json(&ClaimValues(claims))?;
+        let json = self.0.json(&values(claims))?;
         let limits = JsonLimits {
             depth: 2,
             values: MODELS_MAX + 1,
@@ -111,28 +106,10 @@ impl ClaimExpression {
     }
 }
 
-impl ExpressionValueSource for ClaimValues<'_> {
-    fn text(&self, _: Variable) -> Option<Cow<'_, str>> {
-        None
-    }
-
-    fn number(&self, _: Variable) -> Option<i64> {
-        None
-    }
-
-    fn entry(&self, _: MapVariable, _: &str) -> Option<Cow<'_, str>> {
-        None
-    }
-
-    fn address(&self) -> Option<IpAddr> {
-        None
-    }
-
-    fn document(&self, kind: DocumentKind) -> Option<DocumentNode<'_>> {
-        (kind == DocumentKind::Request).then_some(self.0)
-    }
-
-    fn request_id(&self) -> &str {
-        ""
+/// What the expression reads.
+fn values(claims: DocumentNode<'_>) -> DocumentValues<'_> {
+    DocumentValues {
+        kind: DocumentKind::Request,
+        root: claims,
     }
 }

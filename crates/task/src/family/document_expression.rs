@@ -2,11 +2,10 @@
 
 use bytes::Bytes;
 use headgate_expression::{
-    DocumentKind, EvaluationError, EvaluationPhase, Expression, ExpressionReference,
-    ExpressionValueSource, IpAddr, MapVariable, Variable,
+    DocumentKind, DocumentValues, EvaluationError, EvaluationPhase, Expression,
+    ExpressionReference, Variable,
 };
 use headgate_protocol::json::DocumentNode;
-use std::borrow::Cow;
 
 /// Where the document of a create has the channel's model.
 pub(super) const CHANNEL_MODEL: &str = "/channel_model";
@@ -18,12 +17,6 @@ const CALLERS_MODEL: &str = "/model";
 pub(super) struct DocumentExpression {
     expression: Expression,
     document: DocumentKind,
-}
-
-/// What the expression reads.
-struct DocumentValues<'a> {
-    kind: DocumentKind,
-    root: DocumentNode<'a>,
 }
 
 impl DocumentExpression {
@@ -131,29 +124,3 @@ impl PartialEq for DocumentExpression {
 }
 
 impl Eq for DocumentExpression {}
-
-impl ExpressionValueSource for DocumentValues<'_> {
-    fn text(&self, _: Variable) -> Option<Cow<'_, str>> {
-        None
-    }
-
-    fn number(&self, _: Variable) -> Option<i64> {
-        None
-    }
-
-    fn entry(&self, _: MapVariable, _: &str) -> Option<Cow<'_, str>> {
-        None
-    }
-
-    fn address(&self) -> Option<IpAddr> {
-        None
-    }
-
-    fn document(&self, kind: DocumentKind) -> Option<DocumentNode<'_>> {
-        (kind == self.kind).then_some(self.root)
-    }
-
-    fn request_id(&self) -> &str {
-        ""
-    }
-}
