@@ -94,12 +94,21 @@ impl JsonWriter {
         self.text(&EscapedText::plain(text))
     }
 
+    /// A string of letters and digits behind a prefix.
+    pub fn id(&mut self, prefix: &'static str, suffix: &str) -> &mut Self {
+        self.value_follows();
+        for piece in ["\"", prefix, suffix, "\""] {
+            self.out.extend_from_slice(piece.as_bytes());
+        }
+        self
+    }
+
     pub fn bool(&mut self, value: bool) -> &mut Self {
         self.raw(if value { "true" } else { "false" })
     }
 
     pub fn number(&mut self, value: u64) -> &mut Self {
-        self.raw(value.to_string())
+        self.raw(itoa::Buffer::new().format(value))
     }
 
     pub fn null(&mut self) -> &mut Self {

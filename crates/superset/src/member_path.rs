@@ -1,10 +1,15 @@
 //! Paths of members in texts that callers and logs get: bounded, and without what a caller may write.
 
+use std::borrow::Cow;
+
 /// The longest name that is shown.
 const NAME_BYTES_MAX: usize = 64;
 
 /// A path for any element of arrays, with names that are no free text: `messages[2].content` is `messages[].content`.
-pub fn path_without_indexes(path: &str) -> String {
+pub fn path_without_indexes(path: &str) -> Cow<'_, str> {
+    if plain_name(path) == path {
+        return Cow::Borrowed(path);
+    }
     let mut any = String::with_capacity(path.len());
     for (position, name) in path.split('.').enumerate() {
         let (name, index) = name.split_once('[').unwrap_or((name, ""));
@@ -16,7 +21,7 @@ pub fn path_without_indexes(path: &str) -> String {
             any.push_str("[]");
         }
     }
-    any
+    Cow::Owned(any)
 }
 
 /// A name as identifiers are; other text is not shown.

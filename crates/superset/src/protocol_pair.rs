@@ -25,11 +25,47 @@ impl ProtocolPair {
         };
         (pair.caller.provider_format() != pair.channel).then_some(pair)
     }
+
+    /// Such as `messages->chat`.
+    pub fn name(self) -> &'static str {
+        use ProviderFormat::{Chat, Converse, Gemini, Messages, Responses};
+        match (self.caller, self.channel) {
+            (ConversationFormat::Chat, Chat) => "chat->chat",
+            (ConversationFormat::Chat, Messages) => "chat->messages",
+            (ConversationFormat::Chat, Responses) => "chat->responses",
+            (ConversationFormat::Chat, Gemini) => "chat->gemini",
+            (ConversationFormat::Chat, Converse) => "chat->converse",
+            (ConversationFormat::Messages, Chat) => "messages->chat",
+            (ConversationFormat::Messages, Messages) => "messages->messages",
+            (ConversationFormat::Messages, Responses) => "messages->responses",
+            (ConversationFormat::Messages, Gemini) => "messages->gemini",
+            (ConversationFormat::Messages, Converse) => "messages->converse",
+            (ConversationFormat::Responses, Chat) => "responses->chat",
+            (ConversationFormat::Responses, Messages) => "responses->messages",
+            (ConversationFormat::Responses, Responses) => "responses->responses",
+            (ConversationFormat::Responses, Gemini) => "responses->gemini",
+            (ConversationFormat::Responses, Converse) => "responses->converse",
+        }
+    }
 }
 
-/// Such as `messages->chat`.
 impl fmt::Display for ProtocolPair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}->{}", self.caller.name(), self.channel.name())
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_has_the_names_of_its_protocols() {
+        for caller in ConversationFormat::ALL {
+            for channel in ProviderFormat::ALL {
+                let expected = format!("{}->{}", caller.name(), channel.name());
+                assert_eq!(ProtocolPair { caller, channel }.name(), expected);
+            }
+        }
     }
 }

@@ -5,6 +5,9 @@ use crate::part::{CacheMark, Part};
 use headgate_protocol::conversation::ConversationFormat;
 use headgate_protocol::json::DocumentNode;
 
+/// What members take that are around a part or a turn in one protocol, and not in another.
+const PART_BYTES: usize = 64;
+
 /// A request of any protocol.
 ///
 /// Members that only two protocols have, and that both write alike, are not here: their writers find them in `body`.
@@ -31,6 +34,12 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
+    /// About what it takes in any protocol: a longer text would be copied while it is written.
+    pub fn estimated_bytes(&self) -> usize {
+        let parts = self.turns.iter().map(|turn| 1 + turn.parts.len());
+        self.body.raw().len() + 512 + PART_BYTES * parts.sum::<usize>()
+    }
+
     /// Whether the model must call a tool.
     pub fn must_call_tool(&self) -> bool {
         match &self.tool_choice {

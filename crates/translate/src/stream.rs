@@ -7,7 +7,6 @@ use crate::response::UnreadableResponse;
 use crate::superset::StreamPiece;
 use crate::thinking::StreamSealing;
 use crate::{ProtocolPair, chat, converse, fields, gemini, messages, responses, tool_names};
-use bytes::Bytes;
 use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits};
 use headgate_protocol::sse::SseEvent;
@@ -77,7 +76,7 @@ impl StreamTranslator {
             self.finish(events);
             return Ok(());
         }
-        let document = JsonDocument::parse(Bytes::copy_from_slice(data), &JsonLimits::default())
+        let document = JsonDocument::parse(received.shared_data(), &JsonLimits::default())
             .map_err(|error| self.unreadable(error.to_string()))?;
         fields::audit_event(
             self.pair,

@@ -300,6 +300,9 @@ fn refusal(entry: &LedgerEntry) -> Fault {
 
 /// The letters and digits of a request id.
 fn id_suffix(id: &str) -> Box<str> {
-    let suffix: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
-    suffix.to_ascii_lowercase().into()
+    let mut suffix = String::with_capacity(id.len());
+    for letter in id.chars().filter(char::is_ascii_alphanumeric) {
+        suffix.push(letter.to_ascii_lowercase());
+    }
+    suffix.into()
 }

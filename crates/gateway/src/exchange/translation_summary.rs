@@ -6,6 +6,7 @@ use headgate_observe::bounded::bounded;
 use headgate_observe::translation_metrics::TranslationMetrics;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_translate::{FieldOutcome, Ledger, ProtocolPair};
+use std::borrow::Cow;
 
 /// Bytes of the text about a request if there is one about the response, too: both have room in a field of the log.
 const REQUEST_BYTES_MAX: usize = 600;
@@ -63,8 +64,10 @@ impl TranslationSummary {
         if lost.is_empty() {
             return;
         }
-        let request = bounded(&self.text, REQUEST_BYTES_MAX);
-        self.text = format!("{request}; response: {lost}");
+        if let Cow::Owned(request) = bounded(&self.text, REQUEST_BYTES_MAX) {
+            self.text = request;
+        }
+        self.text.extend(["; response: ", &lost]);
         self.add(TranslationSide::Response, ledger);
     }
 
@@ -73,7 +76,7 @@ impl TranslationSummary {
         let Some(pair) = self.pair else { return };
         let losses = self.losses.iter();
         let losses = losses.map(|(side, outcome, count)| (side.name(), outcome.name(), *count));
-        metrics.count(&pair.to_string(), losses);
+        metrics.count(pair.name(), losses);
     }
 
     fn add(&mut self, side: TranslationSide, ledger: &Ledger) {

@@ -9,7 +9,7 @@ pub(super) fn scan(body: &[u8], limits: &JsonLimits) -> Result<Vec<TapeEntry>, J
     let mut scanner = JsonTapeBuilder {
         body,
         at: 0,
-        tape: Vec::with_capacity((body.len() / BYTES_PER_ENTRY).clamp(8, FIRST_ENTRIES)),
+        tape: Vec::with_capacity((body.len() / BYTES_PER_ENTRY).clamp(ENTRIES_MIN, FIRST_ENTRIES)),
         innermost: NONE,
         depth: 0,
         values: 0,
@@ -22,6 +22,8 @@ pub(super) fn scan(body: &[u8], limits: &JsonLimits) -> Result<Vec<TapeEntry>, J
 
 /// The approximate number of bytes of a value and its key in requests with many short ones.
 const BYTES_PER_ENTRY: usize = 16;
+/// The minimum initial capacity of the tape, which most events of streams do not exceed.
+const ENTRIES_MIN: usize = 32;
 /// The maximum initial capacity of the tape: a large body may contain only one long string.
 const FIRST_ENTRIES: usize = 1024;
 

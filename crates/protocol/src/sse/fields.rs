@@ -24,19 +24,26 @@ enum EventData {
 }
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+const EVENT_FIELD: &[u8] = b"event: ";
 
 /// Writes an event; `data` with line ends becomes one `data` line for each of its lines.
 pub fn encode_event(name: Option<&str>, data: &[u8]) -> Bytes {
     let mut frame = BytesMut::with_capacity(data.len() + name.map_or(0, str::len) + 16);
     if let Some(name) = name {
-        frame.put_slice(b"event: ");
+        frame.put_slice(EVENT_FIELD);
         frame.put_slice(name.as_bytes());
         frame.put_u8(b'\n');
     }
-    for line in data.split(|&byte| byte == b'\n') {
+    let mut rest = data;
+    loop {
+        let length = memchr::memchr(b'\n', rest);
         frame.put_slice(b"data: ");
-        frame.put_slice(line);
+        frame.put_slice(&rest[..length.unwrap_or(rest.len())]);
         frame.put_u8(b'\n');
+        match length {
+            Some(length) => rest = &rest[length + 1..],
+            None => break,
+        }
     }
     frame.put_u8(b'\n');
     frame.freeze()
@@ -45,7 +52,19 @@ pub fn encode_event(name: Option<&str>, data: &[u8]) -> Bytes {
 impl SseEvent {
     /// An event that the gateway writes, as [`encode_event`] does.
     pub fn encoded(name: Option<&str>, data: &[u8]) -> Self {
-        Self::parse(encode_event(name, data), false)
+        let raw = encode_event(name, data);
+        if memchr::memchr2(b'\n', b'\r', data).is_some() {
+            return Self::parse(raw, false);
+        }
+        let name = name.filter(|name| !name.is_empty());
+        let name = name.map(|name| EVENT_FIELD.len()..EVENT_FIELD.len() + name.len());
+        // Behind the data are two line ends.
+        let data = raw.len() - 2 - data.len()..raw.len() - 2;
+        Self {
+            name,
+            data: EventData::Line(data),
+            ..Self::blank(raw)
+        }
     }
 
     /// The value of the last `event` line; `None` if there is none or it is empty.
@@ -60,6 +79,15 @@ impl SseEvent {
             EventData::None => &[],
             EventData::Line(range) => &self.raw[range.clone()],
             EventData::Lines(joined) => joined,
+        }
+    }
+
+    /// The same bytes as [`Self::data`], without a copy if they are on one line.
+    pub fn shared_data(&self) -> Bytes {
+        match &self.data {
+            EventData::None => Bytes::new(),
+            EventData::Line(range) => self.raw.slice(range.clone()),
+            EventData::Lines(joined) => Bytes::copy_from_slice(joined),
         }
     }
 

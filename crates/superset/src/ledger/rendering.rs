@@ -4,6 +4,7 @@ use super::{FieldOutcome, Ledger, LedgerEntry};
 use crate::json_writer::JsonWriter;
 use crate::member_path::path_without_indexes;
 use crate::protocol_pair::ProtocolPair;
+use std::borrow::Cow;
 
 /// Bytes of a header's value.
 const HEADER_BYTES_MAX: usize = 1024;
@@ -21,23 +22,23 @@ impl Ledger {
     ///
     /// It is ASCII, at most 1 KiB, and names fields of all elements of arrays alike.
     pub fn header(&self, pair: ProtocolPair) -> String {
-        let mut header = pair.to_string();
+        let mut header = pair.name().to_owned();
         let mut left_out = self.unnamed;
         for (name, outcomes) in LISTS {
-            let fields = self.fields(outcomes, |entry| path_without_indexes(&entry.path));
-            let mut separator = match fields.is_empty() {
-                true => continue,
-                false => format!("; {name}="),
-            };
-            for field in fields {
+            let mut is_first = true;
+            for (field, _) in self.fields(outcomes, |_| 1) {
+                let start = if is_first { name.len() + 3 } else { 1 };
                 // The count of what is left out has room in any case.
-                if header.len() + separator.len() + field.len() > HEADER_BYTES_MAX - 32 {
+                if header.len() + start + field.len() > HEADER_BYTES_MAX - 32 {
                     left_out += 1;
                     continue;
                 }
-                header.push_str(&separator);
+                match is_first {
+                    true => header.extend(["; ", name, "="]),
+                    false => header.push(','),
+                }
                 header.push_str(&field);
-                separator = ",".into();
+                is_first = false;
             }
         }
         if left_out > 0 {
@@ -48,18 +49,26 @@ impl Ledger {
 
     /// What was lost, with the number of fields of each kind: `dropped=messages[].name*3,seed`. It has no caller's text.
     pub fn log_text(&self) -> String {
-        let lists = LISTS.iter().filter_map(|(name, outcomes)| {
-            let fields = self.fields(outcomes, |entry| {
-                let path = path_without_indexes(&entry.path);
-                match entry.count {
-                    1 => path,
-                    count => format!("{path}*{count}"),
+        let mut text = String::new();
+        for (name, outcomes) in LISTS {
+            let fields = self.fields(outcomes, |entry| entry.count);
+            for (position, (field, count)) in fields.iter().enumerate() {
+                match position {
+                    0 if text.is_empty() => text.extend([name, "="]),
+                    0 => text.extend(["; ", name, "="]),
+                    _ => text.push(','),
                 }
-            });
-            (!fields.is_empty()).then(|| format!("{name}={}", fields.join(",")))
-        });
-        let more = (self.unnamed > 0).then(|| format!("more={}", self.unnamed));
-        lists.chain(more).collect::<Vec<_>>().join("; ")
+                text.push_str(field);
+                if *count > 1 {
+                    text.push_str(&format!("*{count}"));
+                }
+            }
+        }
+        if self.unnamed > 0 {
+            let separator = if text.is_empty() { "" } else { "; " };
+            text.push_str(&format!("{separator}more={}", self.unnamed));
+        }
+        text
     }
 
     /// Writes the entries as an array of objects.
@@ -75,16 +84,16 @@ impl Ledger {
         json.end_array();
     }
 
-    /// Fields of these outcomes, without repetition.
+    /// Fields of these outcomes with their `count`, without repetition.
     fn fields(
         &self,
         outcomes: &[FieldOutcome],
-        describe: impl Fn(&LedgerEntry) -> String,
-    ) -> Vec<String> {
+        count: impl Fn(&LedgerEntry) -> u64,
+    ) -> Vec<(Cow<'_, str>, u64)> {
         let mut fields = Vec::new();
         let entries = self.entries.iter();
         for entry in entries.filter(|entry| outcomes.contains(&entry.outcome)) {
-            let field = describe(entry);
+            let field = (path_without_indexes(&entry.path), count(entry));
             if !fields.contains(&field) {
                 fields.push(field);
             }

@@ -52,7 +52,7 @@ pub(crate) fn write_request(
     channel: &ChannelSettings,
     ledger: &mut Ledger,
 ) -> Vec<u8> {
-    let mut json = JsonWriter::with_capacity(request.body.raw().len() + 512);
+    let mut json = JsonWriter::with_capacity(request.estimated_bytes());
     json.begin_object();
     json.key("model").raw(&channel.model);
     let dialect = &channel.features.chat;

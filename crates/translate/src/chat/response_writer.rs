@@ -17,7 +17,7 @@ pub(crate) fn write_response(
     let finish = response.finish.ok_or("it has no reason for its end")?;
     let mut json = JsonWriter::with_capacity(1024);
     json.begin_object();
-    json.key("id").plain(&format!("chatcmpl-{}", context.id));
+    json.key("id").id("chatcmpl-", &context.id);
     json.key("object").literal("chat.completion");
     json.key("created").number(context.created);
     json.key("model").raw(&context.model);

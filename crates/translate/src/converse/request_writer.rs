@@ -27,7 +27,7 @@ pub(crate) fn write_request(
     channel: &ChannelSettings,
     ledger: &mut Ledger,
 ) -> Vec<u8> {
-    let mut json = JsonWriter::with_capacity(request.body.raw().len() + 512);
+    let mut json = JsonWriter::with_capacity(request.estimated_bytes());
     let family = ModelFamily::for_channel(channel);
     json.begin_object();
     // Claude models have the same rules as behind the messages protocol.

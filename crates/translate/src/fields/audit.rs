@@ -206,7 +206,7 @@ impl FieldTable {
         match self.subject {
             TableSubject::Request(_) => value.path(),
             TableSubject::Response(_) | TableSubject::Event(_) => {
-                path_without_indexes(&value.path())
+                path_without_indexes(&value.path()).into_owned()
             }
         }
     }

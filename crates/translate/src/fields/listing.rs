@@ -185,7 +185,7 @@ impl MemberWalk {
 
     /// Gives an entry of the ledger its line.
     fn add_loss(&mut self, entry: &LedgerEntry) {
-        let kind = path_without_indexes(&entry.path);
+        let kind = path_without_indexes(&entry.path).into_owned();
         let line = MemberLine {
             member: ListedMember {
                 path: entry.path.clone(),

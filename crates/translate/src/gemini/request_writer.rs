@@ -27,7 +27,7 @@ pub(crate) fn write_request(
     ledger: &mut Ledger,
 ) -> Vec<u8> {
     let model = GeminiModel::from_json_name(&channel.model);
-    let mut json = JsonWriter::with_capacity(request.body.raw().len() + 512);
+    let mut json = JsonWriter::with_capacity(request.estimated_bytes());
     json.begin_object();
     write_system(request, &mut json, ledger);
     let ids = channel.has_call_ids;

@@ -17,7 +17,7 @@ pub(crate) fn write_response(
     let finish = response.finish.ok_or("it has no reason for its end")?;
     let mut json = JsonWriter::with_capacity(1024);
     json.begin_object();
-    json.key("id").plain(&format!("msg_{}", context.id));
+    json.key("id").id("msg_", &context.id);
     json.key("type").literal("message");
     json.key("role").literal("assistant");
     json.key("model").raw(&context.model);

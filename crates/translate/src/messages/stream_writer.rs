@@ -90,7 +90,7 @@ impl MessagesStreamWriter {
         let (context, usage) = (&self.context, self.usage.unwrap_or_default());
         write_event("message_start", events, |json| {
             json.key("message").begin_object();
-            json.key("id").plain(&format!("msg_{}", context.id));
+            json.key("id").id("msg_", &context.id);
             json.key("type").literal("message");
             json.key("role").literal("assistant");
             json.key("model").raw(&context.model);

@@ -22,7 +22,7 @@ pub(crate) fn write_request(
     channel: &ChannelSettings,
     ledger: &mut Ledger,
 ) -> Vec<u8> {
-    let mut json = JsonWriter::with_capacity(request.body.raw().len() + 512);
+    let mut json = JsonWriter::with_capacity(request.estimated_bytes());
     json.begin_object().key("model").raw(&channel.model);
     // Nothing is stored at the provider: its ids mean nothing to the caller. So reasoning travels with the conversation.
     json.key("store").bool(false);

@@ -97,7 +97,7 @@ impl ResponseObjectText<'_> {
     pub(super) fn write<'i>(&self, items: impl Iterator<Item = &'i [u8]>, json: &mut JsonWriter) {
         let context = self.context;
         json.begin_object().key("id");
-        json.plain(&format!("resp_{}", context.id));
+        json.id("resp_", &context.id);
         json.key("object").literal("response");
         json.key("created_at").number(context.created);
         json.key("status").literal(self.status.name());

@@ -17,7 +17,7 @@ impl ChunkWriter {
     pub fn new(context: &ResponseContext) -> Self {
         let mut json = JsonWriter::with_capacity(256);
         json.begin_object();
-        json.key("id").plain(&format!("chatcmpl-{}", context.id));
+        json.key("id").id("chatcmpl-", &context.id);
         json.key("object").literal("chat.completion.chunk");
         json.key("created").number(context.created);
         json.key("model").raw(&context.model);
