@@ -18,6 +18,7 @@ const LIST: &[&dyn Feature] = &[
     &absent_plugins::AbsentPlugins,
     &headgate_media::feature::MediaFeature,
     &headgate_batch::feature::BatchFeature,
+    &headgate_usage::feature::UsageFeature,
     &headgate_paid::feature::PaidFeature,
     &headgate_video::feature::VideoFeature,
 ];

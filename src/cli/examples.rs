@@ -247,6 +247,14 @@ Examples:
 
 Exit status: 0 if the record was settled, 1 if it was not, 2 for wrong arguments.";
 
+pub const USAGE: &str = "\
+Examples:
+  headgate usage callers --from 2026-11-01 --to 2026-11-30
+  headgate usage models --caller web
+  headgate usage --format csv > usage.csv
+
+Exit status: 0 if it succeeds, 1 if it fails, 2 for wrong arguments.";
+
 pub const COMPLETIONS: &str = "\
 Examples:
   headgate completions bash > /etc/bash_completion.d/headgate

@@ -63,6 +63,8 @@ mod supervisor;
 mod task;
 #[cfg(feature = "top")]
 mod top;
+mod usage;
+mod usage_table;
 mod value_changes;
 mod version;
 mod why;
@@ -133,6 +135,9 @@ enum CliCommand {
     /// Prints what happened to a request of a running gateway: route, attempts, times, the error, and findings about it.
     #[command(after_help = examples::WHY)]
     Why(why::WhyArgs),
+    /// Prints what callers, models and channels of a running gateway have used, by day in UTC.
+    #[command(after_help = examples::USAGE)]
+    Usage(usage::UsageArgs),
     /// Keeps new requests from a channel of a running gateway.
     #[command(after_help = examples::DRAIN)]
     Drain(channel_action::ChannelActionArgs),
@@ -212,6 +217,7 @@ impl CliCommand {
             | Self::Capture(_)
             | Self::LogFilter(_)
             | Self::Task(_)
+            | Self::Usage(_)
             | Self::Completions(_)
             | Self::Man(_) => false,
         }
@@ -252,6 +258,7 @@ pub fn main() -> ExitCode {
         CliCommand::Capture(args) => capture::run(&args),
         CliCommand::LogFilter(args) => log_filter::run(&args),
         CliCommand::Task(command) => task::run(&command),
+        CliCommand::Usage(args) => usage::run(&args),
         CliCommand::Completions(args) => completions::run(&args),
         CliCommand::Man(args) => man::run(&args),
         #[cfg(feature = "wasm")]

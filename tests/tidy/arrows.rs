@@ -20,7 +20,8 @@ const LAYERS: &[&[&str]] = &[
     &["task", "translate", "simulator"],
     &["core"],
     &[
-        "state", "filters", "identity", "video", "paid", "media", "batch", "plugins", "tracing",
+        "state", "filters", "identity", "video", "paid", "media", "batch", "usage", "plugins",
+        "tracing",
     ],
     &["observe"],
     &["config", "channel"],
@@ -36,6 +37,7 @@ const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
     ("paid", &[]),
     ("media", &[]),
     ("batch", &[]),
+    ("usage", &[]),
     ("plugins", &[]),
     ("convert", &[]),
     ("simulator", &[]),

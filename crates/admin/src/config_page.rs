@@ -5,6 +5,7 @@ use headgate_config::reload::running::ListenerSummary;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::model::Model;
+use headgate_core::catalog::price::{Cost, ModelPrice};
 use headgate_core::serve::AppResponse;
 use headgate_core::timestamp::rfc3339;
 use headgate_protocol::secret_shape;
@@ -114,10 +115,22 @@ fn model_entry(model: &Model) -> Value {
         .iter()
         .map(|candidate| {
             let name = candidate.model.as_ref().map(|model| &*model.name);
-            json!({"channel": &*candidate.channel.name, "channel_model": name})
+            let price = candidate.price().and_then(token_price);
+            json!({"channel": &*candidate.channel.name, "channel_model": name, "price": price})
         })
         .collect();
     json!({"name": &*model.name, "channels": channels})
+}
+
+/// The price of a million tokens; `None` if tokens have none.
+fn token_price(price: &ModelPrice) -> Option<Value> {
+    let tokens = price.tokens.as_ref()?;
+    Some(json!({
+        "currency": &*price.currency,
+        "input": Cost(tokens.input).to_string(),
+        "cached_input": Cost(tokens.cached_input).to_string(),
+        "output": Cost(tokens.output).to_string(),
+    }))
 }
 
 fn pattern_entries(catalog: &Catalog) -> Vec<Value> {

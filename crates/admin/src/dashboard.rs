@@ -18,6 +18,9 @@ const SCRIPT: &str = include_str!("dashboard/script.js");
 const CHARTS: &str = include_str!("dashboard/charts.js");
 const ELEMENTS: &str = include_str!("dashboard/elements.js");
 const PROMPT_CACHE: &str = include_str!("dashboard/prompt_cache.js");
+const USAGE: &str = include_str!("dashboard/usage.js");
+const USAGE_PAGES: &str = include_str!("dashboard/usage_pages.js");
+const SAMPLES: &str = include_str!("dashboard/samples.js");
 /// The browser loads nothing from elsewhere, and runs no script but the page's own.
 const CONTENT_SECURITY_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -48,6 +51,18 @@ pub(super) fn elements() -> AppResponse {
 
 pub(super) fn prompt_cache() -> AppResponse {
     script_file(PROMPT_CACHE)
+}
+
+pub(super) fn usage() -> AppResponse {
+    script_file(USAGE)
+}
+
+pub(super) fn usage_pages() -> AppResponse {
+    script_file(USAGE_PAGES)
+}
+
+pub(super) fn samples() -> AppResponse {
+    script_file(SAMPLES)
 }
 
 /// A stream of events, each with the content of `/overview`.

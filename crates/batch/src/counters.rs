@@ -148,8 +148,7 @@ impl FeatureMetrics for BatchMetrics {
     fn take_background_usages(&self) -> Vec<BackgroundUsage> {
         let mut all = lock(&self.counters.used);
         let taken = all.iter_mut().map(|(labels, used)| BackgroundUsage {
-            channel: labels.labels.channel.clone(),
-            model: labels.labels.model.clone(),
+            labels: labels.labels.clone(),
             protocol: labels.protocol,
             usage: std::mem::take(&mut used.usage),
             unpriced: std::mem::take(&mut used.unpriced),

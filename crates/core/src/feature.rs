@@ -1,6 +1,7 @@
 //! A feature: a part of the gateway that brings its filters and what they share, and that only the program's list names.
 
 pub mod background;
+pub mod exchange_recorder;
 pub mod findings;
 pub mod metrics;
 pub mod pages;
@@ -10,6 +11,7 @@ use crate::filter::descriptor::{FilterDescriptor, FilterProvision};
 use crate::outgoing::OutgoingClients;
 use crate::state::settings::StoreOpener;
 use background::BackgroundWork;
+use exchange_recorder::ExchangeRecorder;
 use findings::FeatureFindingDefinitions;
 use metrics::FeatureMetrics;
 use pages::FeatureAdminPage;
@@ -18,6 +20,7 @@ use section::{ConfigProblemSink, FeatureSectionSchema, SectionBuildContext};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 
 pub use crate::feature_values::FeatureTypeMap;
 
@@ -83,6 +86,11 @@ pub trait Feature: Sync {
         Vec::new()
     }
 
+    /// What records the use of requests.
+    fn exchange_recorder(&self, _shared: &FeatureTypeMap) -> Option<Arc<dyn ExchangeRecorder>> {
+        None
+    }
+
     /// Its admin pages, in the order of the description of the HTTP API.
     fn admin_pages(&self) -> &'static [FeatureAdminPage] {
         &[]
@@ -125,6 +133,13 @@ impl FeatureList {
     pub fn stores(self) -> &'static dyn StoreOpener {
         let stores = self.0.iter().find_map(|feature| feature.stores());
         stores.expect("a program has a feature with state stores")
+    }
+
+    /// What records the use of requests.
+    pub fn exchange_recorders(self, shared: &FeatureTypeMap) -> Vec<Arc<dyn ExchangeRecorder>> {
+        let features = self.0.iter();
+        let recorders = features.filter_map(|feature| feature.exchange_recorder(shared));
+        recorders.collect()
     }
 
     /// What all features share between snapshots.

@@ -3,7 +3,10 @@
 use super::access_log::FailedAttempt;
 use super::error_side::ErrorSide;
 use super::wait_times::ExchangeWaitTimes;
+use headgate_core::catalog::price::Cost;
+use headgate_core::feature::exchange_recorder::{RecordedOutcome, RecordedUse};
 use headgate_core::filter::settlement::ExchangeSettlement;
+use headgate_core::state::calendar::{unix_ms, whole_ms};
 use headgate_protocol::ChannelProtocol;
 use headgate_protocol::fault::FaultKind;
 use headgate_protocol::usage::TokenUsage;
@@ -12,7 +15,9 @@ use std::time::Duration;
 /// Data of a finished exchange.
 pub struct FinishedExchange<'a> {
     pub route: &'a str,
+    /// The caller's name in metrics.
     pub caller: Option<&'a str>,
+    pub caller_name: Option<&'a str>,
     pub channel: Option<&'a str>,
     pub model: Option<&'a str>,
     /// That of the channel.
@@ -28,6 +33,8 @@ pub struct FinishedExchange<'a> {
     /// Whether the usage is that of batches, whose tokens [`Metrics::count_batch`](super::metrics::Metrics::count_batch) counts for
     /// each model.
     pub is_usage_of_batches: bool,
+    /// The cost and its currency; `None` without a price, and for batches, whose costs are counted for each model.
+    pub cost: Option<(Cost, &'a str)>,
     pub fault: Option<FaultKind>,
     /// Attempts whose responses were not passed on, in their order.
     pub failed_attempts: &'a [FailedAttempt],
@@ -41,6 +48,24 @@ impl FinishedExchange<'_> {
     /// The side that caused its failure; `None` if it succeeded.
     pub(super) fn error_side(&self) -> Option<ErrorSide> {
         ErrorSide::from_settlement(self.settlement, self.status, self.fault)
+    }
+
+    /// What features record of it.
+    pub(super) fn recorded_use(&self) -> RecordedUse<'_> {
+        let is_served = self.status < 400 && self.error_side().is_none();
+        let cause = self.fault.map_or(self.settlement.name(), FaultKind::code);
+        RecordedUse {
+            time_ms: unix_ms().saturating_sub(whole_ms(self.total)),
+            caller: self.caller_name,
+            model: self.model,
+            channel: self.channel,
+            outcome: Some(match is_served {
+                true => RecordedOutcome::Served,
+                false => RecordedOutcome::Failed(cause),
+            }),
+            usage: self.usage_of_model(),
+            cost: self.cost.filter(|_| !self.is_usage_of_batches),
+        }
     }
 
     /// The usage of the exchange's own model.

@@ -27,6 +27,7 @@ use super::translation_metrics::TranslationMetrics;
 use super::wait_times::{WaitTimeMetrics, WaitTimeSeries};
 use duration_buckets::DURATION_BUCKETS;
 use foldhash::fast::RandomState;
+use headgate_core::feature::exchange_recorder::ExchangeRecorder;
 use headgate_core::feature::metrics::{FeatureMetrics, raise, registered};
 use headgate_core::feature::{FeatureList, FeatureTypeMap};
 use headgate_core::filter::settlement::ExchangeSettlement;
@@ -84,6 +85,7 @@ pub struct Metrics {
     state: StateStoreMetrics,
     process: ProcessMetrics,
     features: Vec<Box<dyn FeatureMetrics>>,
+    recorders: Vec<Arc<dyn ExchangeRecorder>>,
     /// Caches series, because a lookup by labels costs more than counting.
     series: RwLock<HashMap<ExchangeSeriesKey, Arc<ExchangeSeries>, RandomState>>,
 }
@@ -223,6 +225,7 @@ impl Metrics {
             state: StateStoreMetrics::new(&registry),
             process: ProcessMetrics::new(&registry),
             features: features.register_metrics(&registry, shared),
+            recorders: features.exchange_recorders(shared),
             series: RwLock::default(),
             registry,
         }
@@ -242,6 +245,7 @@ impl Metrics {
             series.tokens.count(usage);
         }
         self.traffic.count(exchange);
+        self.record_use(|| exchange.recorded_use());
     }
 
     /// Counts a request that matched no route.
@@ -326,16 +330,6 @@ impl Metrics {
             text.extend_from_slice(feature.text().as_bytes());
         }
         text
-    }
-
-    fn update_features(&self) {
-        for feature in &self.features {
-            feature.update();
-            for change in feature.take_cost_changes() {
-                self.costs.change(&change);
-            }
-            self.count_background_usages(&**feature);
-        }
     }
 
     fn exchange_series(&self, exchange: &FinishedExchange<'_>) -> Arc<ExchangeSeries> {

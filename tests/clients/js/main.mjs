@@ -20,6 +20,8 @@ import './stream_ends.mjs';
 import './http2_refusals.mjs';
 import './generated_client.mjs';
 import './dashboard.mjs';
+import './usage_pages.mjs';
+
 import { run } from './runner.mjs';
 
 process.exit((await run()) ? 0 : 1);

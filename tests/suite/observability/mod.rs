@@ -24,3 +24,4 @@ mod top;
 #[cfg(target_os = "linux")]
 mod top_hang_up;
 mod top_terminal;
+mod usage;

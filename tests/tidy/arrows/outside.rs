@@ -90,6 +90,7 @@ pub(super) const OUTSIDE: &[(&str, &[&str])] = &[
             "state",
             "media",
             "batch",
+            "usage",
             "video",
             "paid",
             "filters",

@@ -1,5 +1,7 @@
 // Elements, numbers and times of the dashboard.
 
+export const byId = (id) => document.getElementById(id);
+
 /** An element with attributes and children; texts are never read as HTML. */
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -53,4 +55,31 @@ export function confirmed(dialog, title, lines, action) {
 export function replace(parent, children) {
   const next = element("div", {}, ...children);
   if (parent.innerHTML !== next.innerHTML) parent.replaceChildren(...children);
+}
+
+/** Shows a table with its caption. A column is a name and a class. */
+export function table(target, caption, columns, rows) {
+  const head = columns.map(([name, kind]) => element("th", { scope: "col", class: kind }, name));
+  const body = rows.map((cells) =>
+    element("tr", {}, ...cells.map((cell, at) => element("td", { class: columns[at][1] }, cell ?? "–"))));
+  byId(`${target}-caption`).textContent = caption;
+  replaceTable(byId(target), rows.length === 0 ? [] : [
+    element("thead", {}, element("tr", {}, ...head)),
+    element("tbody", {}, ...body),
+  ]);
+}
+
+function replaceTable(target, children) {
+  const focused = target.contains(document.activeElement) && document.activeElement.dataset.action;
+  const next = element("table", {}, ...children);
+  if (target.innerHTML === next.innerHTML) return;
+  target.replaceChildren(...children);
+  if (focused) target.querySelector(`[data-action="${CSS.escape(focused)}"]`)?.focus();
+}
+
+/** Shows tiles of a name, a value, and perhaps a detail and a class. */
+export function showTiles(target, tiles) {
+  replace(byId(target), tiles.map(([name, value, detail, kind]) =>
+    element("div", {}, element("dt", {}, name), element("dd", { class: kind }, value),
+      detail && element("dd", { class: "quiet" }, detail))));
 }

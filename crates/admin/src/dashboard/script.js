@@ -1,7 +1,8 @@
 // The dashboard: shows each `overview` event, the traffic of the last hour, and the recent requests.
 import { showCharts } from "/charts.js";
-import { clock, confirmed, count, element, milliseconds, percent, plural, replace, sentence } from "/elements.js";
+import { byId, clock, confirmed, count, element, milliseconds, percent, plural, replace, sentence, showTiles, table } from "/elements.js";
 import { promptCacheTable } from "/prompt-cache.js";
+import { UsagePages } from "/usage-pages.js";
 
 const HOUR_SECONDS = 3600;
 const RECONNECT_MS = 2000;
@@ -10,7 +11,6 @@ const RECENT_MS = 2000;
 const SERIOUS_PERCENT = 10;
 const SIDES = ["upstream", "gateway", "caller"];
 
-const byId = (id) => document.getElementById(id);
 const intervals = new Map();
 let session = { role: null, needs_key: false };
 let recent = [];
@@ -40,6 +40,17 @@ function showState(text, kind) {
   state.className = `pill ${kind}`;
 }
 
+const usagePages = new UsagePages(fetchJson);
+
+/** Shows the page that the address names. */
+function showTab() {
+  const isOverview = !usagePages.show(location.hash);
+  byId("pages").hidden = !isOverview;
+  if (!isOverview || !events) return;
+  showRecent();
+  if (mayAct()) showCaptures();
+}
+
 // Session.
 async function start() {
   try {
@@ -50,7 +61,7 @@ async function start() {
   if (!session) return;
   if (!session.role) return showLogin();
   byId("login").hidden = true;
-  byId("pages").hidden = false;
+  showTab();
   const leave = session.key && element("button", { onclick: logOut }, "Log out");
   const who = session.key ? `${session.key} (${session.role})` : "without a key: read only";
   byId("session").replaceChildren(element("span", { class: "quiet" }, who), ...(leave ? [leave] : []));
@@ -85,7 +96,7 @@ function listen() {
 function showLogin() {
   events?.close();
   events = null;
-  byId("pages").hidden = true;
+  for (const id of ["pages", "usage", "tabs"]) byId(id).hidden = true;
   byId("login").hidden = false;
   byId("session").replaceChildren();
   showState("log in", "warning");
@@ -149,31 +160,10 @@ function showMinute({ minute, in_flight, connections }) {
     ["In flight", count(in_flight)],
     ["Connections", count(connections)],
   ];
-  replace(byId("minute"), tiles.map(([name, value, detail, kind]) =>
-    element("div", {}, element("dt", {}, name), element("dd", { class: kind }, value),
-      detail && element("dd", { class: "quiet" }, detail))));
+  showTiles("minute", tiles);
 }
 
 // Tables.
-function table(target, caption, columns, rows) {
-  const head = columns.map(([name, kind]) => element("th", { scope: "col", class: kind }, name));
-  const body = rows.map((cells) =>
-    element("tr", {}, ...cells.map((cell, at) => element("td", { class: columns[at][1] }, cell ?? "–"))));
-  byId(`${target}-caption`).textContent = caption;
-  replaceTable(byId(target), rows.length === 0 ? [] : [
-    element("thead", {}, element("tr", {}, ...head)),
-    element("tbody", {}, ...body),
-  ]);
-}
-
-function replaceTable(target, children) {
-  const focused = target.contains(document.activeElement) && document.activeElement.dataset.action;
-  const next = element("table", {}, ...children);
-  if (target.innerHTML === next.innerHTML) return;
-  target.replaceChildren(...children);
-  if (focused) target.querySelector(`[data-action="${CSS.escape(focused)}"]`)?.focus();
-}
-
 const HEALTH = { cooling_down: "cool-down", half_open: "half open" };
 
 /** The health of a channel, or of one of its models or credentials. */
@@ -393,4 +383,5 @@ byId("usual-filter").addEventListener("click", () => debug("/log-filter?filter=u
 byId("login-form").addEventListener("submit", logIn);
 byId("filter").addEventListener("submit", (event) => event.preventDefault());
 byId("filter").addEventListener("input", showRecent);
+addEventListener("hashchange", () => byId("login").hidden && showTab());
 start();

@@ -32,6 +32,8 @@ impl StatefulFindingSources {
 
     /// Reads the counters. Called every few seconds, also if nobody looks at the pages.
     pub(super) fn read_counters(&self, app: &AdminApp) {
+        // Usage is settled also where nobody reads metrics.
+        app.metrics.update_features();
         let counters = app.metrics.fault_counters();
         let found = lock(&self.counters).findings(&counters, Instant::now());
         *lock(&self.of_rules) = found;

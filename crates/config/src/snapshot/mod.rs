@@ -241,6 +241,7 @@ pub fn build_loaded(
             values: &values,
             folder: &folder,
             state: &shared.state,
+            state_survives: state != StoreSettings::Memory,
             services: &services,
             plugin_memory: server.limits.plugin_memory,
         };

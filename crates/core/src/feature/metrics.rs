@@ -56,8 +56,7 @@ pub struct CostChangeLabels {
 /// What was used of a model on a channel, as the metrics of tokens have it.
 #[derive(Clone, Debug)]
 pub struct BackgroundUsage {
-    pub channel: String,
-    pub model: String,
+    pub labels: CostChangeLabels,
     pub protocol: Option<ChannelProtocol>,
     pub usage: TokenUsage,
     /// How many times what was used has no price.

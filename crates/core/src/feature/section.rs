@@ -22,6 +22,8 @@ pub struct SectionBuildContext<'a> {
     /// The folder of `routes.yaml`, where its relative paths begin.
     pub folder: &'a Path,
     pub state: &'a Arc<dyn StateStore>,
+    /// Whether the state outlives the process, by `state`.
+    pub state_survives: bool,
     /// The services of `services`.
     pub services: &'a CalloutServices,
     /// `server.limits.plugin_memory`, in bytes.

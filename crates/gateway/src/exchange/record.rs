@@ -125,8 +125,13 @@ impl ExchangeRecord {
             .as_ref()
             .map(|candidate| &*candidate.channel.name);
         let batches = settled_batches(request);
+        let cost = match batches {
+            [] => self.count_cost(gateway, request, model_label),
+            batches => count_batches(gateway, snapshot, request, batches),
+        };
         gateway.metrics.count_exchange(&FinishedExchange {
             route: &route.name,
+            caller_name: request.caller.as_ref().map(|caller| &*caller.name),
             caller: request.caller.as_ref().map(|caller| caller.metric_name()),
             channel,
             model: model_label,
@@ -139,6 +144,7 @@ impl ExchangeRecord {
             wait_times,
             usage: request.info.usage.counted(),
             is_usage_of_batches: !batches.is_empty(),
+            cost,
             fault: self.fault.as_ref().map(|fault| fault.kind),
             failed_attempts: &self.failed_attempts,
             has_last_attempt_failed: self.failed_attempts.len() == self.attempts as usize,
@@ -148,10 +154,6 @@ impl ExchangeRecord {
             gateway.metrics.channels.affinity(model, channel, outcome);
         }
         self.count_prompt(gateway, request, model_label);
-        let cost = match batches {
-            [] => self.count_cost(gateway, request, model_label),
-            batches => count_batches(gateway, snapshot, request, batches),
-        };
         gateway.metrics.creates.count(&route.name, &request.info);
         if let Some(outcome) = request.info.cache {
             gateway.metrics.response_cache.count(&route.name, outcome);

@@ -7,6 +7,9 @@ use headgate_core::filter::stream_info::{SettledUsage, SettledUsages};
 use headgate_core::filter::view::RequestView;
 use headgate_observe::cost_metrics::CostLabels;
 
+/// The model of a batch whose model the configuration has no more.
+const OTHER: &str = "other";
+
 /// The usage of batches that the exchange has settled. A request with a model has none.
 pub(super) fn settled_batches(request: &RequestView) -> &[SettledUsage] {
     if request.model().is_some() {
@@ -27,22 +30,18 @@ pub(super) fn count_batches<'b>(
     for batch in batches {
         let model = batch.model.as_deref();
         let model = model.map(|model| snapshot.catalog.metric_label(model, true));
-        let (candidate, usage) = (&batch.candidate, &batch.usage);
-        let channel = &*candidate.channel.name;
-        let metrics = &gateway.metrics;
-        metrics.count_batch(channel, model, candidate.protocol, usage);
-        let (Some(price), Some(cost), Some(model)) = (candidate.price(), batch.cost(), model)
-        else {
-            continue;
-        };
+        let candidate = &batch.candidate;
+        let price = candidate.price();
         let labels = CostLabels {
             caller: request.caller.as_ref().map(|caller| caller.metric_name()),
-            model,
-            channel,
-            currency: &price.currency,
+            model: model.unwrap_or(OTHER),
+            channel: &candidate.channel.name,
+            currency: price.map_or("", |price| &price.currency),
         };
-        metrics.costs.count(labels, cost);
-        if let ExchangeCost::Priced(Cost(nanos)) = cost {
+        let cost = batch.cost().filter(|_| model.is_some());
+        let (metrics, protocol) = (&gateway.metrics, candidate.protocol);
+        metrics.count_batch(labels, protocol, &batch.usage, cost);
+        if let (Some(ExchangeCost::Priced(Cost(nanos))), Some(price)) = (cost, price) {
             let (Cost(sum), currency) = all.unwrap_or((Cost(0), &price.currency));
             all = Some((Cost(sum.saturating_add(nanos)), currency));
         }

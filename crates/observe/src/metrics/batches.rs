@@ -1,30 +1,85 @@
-//! What metrics count of batches: the tokens of each model.
+//! What is counted of batches, and of what features settle beside requests: tokens and costs of each model.
 
-use super::{Metrics, OTHER};
-use headgate_core::feature::metrics::FeatureMetrics;
+use super::Metrics;
+use crate::cost_metrics::CostLabels;
+use headgate_core::catalog::price::ExchangeCost;
+use headgate_core::feature::exchange_recorder::RecordedUse;
+use headgate_core::feature::metrics::{BackgroundUsage, FeatureMetrics};
+use headgate_core::state::calendar::unix_ms;
 use headgate_protocol::ChannelProtocol;
 use headgate_protocol::usage::TokenUsage;
 
 impl Metrics {
-    /// Counts what a feature has used of models beside the requests of callers.
-    pub(super) fn count_background_usages(&self, feature: &dyn FeatureMetrics) {
-        for used in feature.take_background_usages() {
-            let model = Some(&*used.model);
-            self.count_batch(&used.channel, model, used.protocol, &used.usage);
-            let costs = &self.costs;
-            costs.count_unpriced(&used.channel, &used.model, used.unpriced);
+    /// Counts what features have settled since the last call.
+    pub fn update_features(&self) {
+        for feature in &self.features {
+            feature.update();
+            self.count_cost_changes(&**feature);
+            self.count_background_usages(&**feature);
         }
     }
 
-    /// Counts the tokens that a batch has used of a model, in requests of `protocol`.
+    /// Counts what a batch has used of a model, in requests of `protocol`. A cost is `None` without a price.
     pub fn count_batch(
         &self,
-        channel: &str,
-        model: Option<&str>,
+        labels: CostLabels<'_>,
         protocol: Option<ChannelProtocol>,
         usage: &TokenUsage,
+        cost: Option<ExchangeCost>,
     ) {
-        let model = model.unwrap_or(OTHER);
+        let CostLabels { model, channel, .. } = labels;
         self.tokens.series(channel, model, protocol).count(usage);
+        if let Some(cost) = cost {
+            self.costs.count(labels, cost);
+        }
+        self.record_use(|| RecordedUse {
+            time_ms: unix_ms(),
+            caller: labels.caller,
+            model: Some(model),
+            channel: Some(channel),
+            outcome: None,
+            usage: Some(usage),
+            cost: match cost {
+                Some(ExchangeCost::Priced(cost)) => Some((cost, labels.currency)),
+                Some(ExchangeCost::Unmetered | ExchangeCost::Unpriced) | None => None,
+            },
+        });
+    }
+
+    /// Gives what was used to the features that record it.
+    pub(super) fn record_use<'u>(&self, used: impl Fn() -> RecordedUse<'u>) {
+        for recorder in self.recorders.iter().filter(|recorder| recorder.is_on()) {
+            recorder.record(&used());
+        }
+    }
+
+    fn count_cost_changes(&self, feature: &dyn FeatureMetrics) {
+        for change in feature.take_cost_changes() {
+            self.costs.change(&change);
+            for recorder in self.recorders.iter().filter(|recorder| recorder.is_on()) {
+                recorder.change_cost(&change);
+            }
+        }
+    }
+
+    /// Counts what a feature has used of models beside the requests of callers. Its costs are changes of costs.
+    fn count_background_usages(&self, feature: &dyn FeatureMetrics) {
+        for used in feature.take_background_usages() {
+            let BackgroundUsage {
+                labels,
+                protocol,
+                usage,
+                unpriced,
+            } = used;
+            let labels = CostLabels {
+                caller: Some(&labels.caller),
+                model: &labels.model,
+                channel: &labels.channel,
+                currency: &labels.currency,
+            };
+            self.count_batch(labels, protocol, &usage, None);
+            let costs = &self.costs;
+            costs.count_unpriced(labels.channel, labels.model, unpriced);
+        }
     }
 }

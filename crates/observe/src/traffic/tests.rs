@@ -10,6 +10,7 @@ fn request(caller: &str, settlement: ExchangeSettlement, status: u16) -> Finishe
     FinishedExchange {
         route: "chat",
         caller: Some(caller),
+        caller_name: Some(caller),
         channel: Some("main"),
         model: None,
         protocol: None,
@@ -27,6 +28,7 @@ fn request(caller: &str, settlement: ExchangeSettlement, status: u16) -> Finishe
         },
         usage: None,
         is_usage_of_batches: false,
+        cost: None,
         fault: None,
         failed_attempts: &[],
         has_last_attempt_failed: false,

@@ -1,0 +1,262 @@
+//! What this process has counted, in memory: rows of days, in parts that are stored as a whole.
+
+use crate::counts::UsageCounts;
+use crate::day::UsageDay;
+use headgate_core::feature::exchange_recorder::{ExchangeRecorder, RecordedUse};
+use headgate_core::feature::metrics::CostChange;
+use headgate_core::random::random_below;
+use headgate_core::state::calendar::unix_ms;
+use headgate_core::state::lock::lock;
+use serde::{Deserialize, Serialize};
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// Rows of a part, which has room in a record.
+const PART_ROWS: usize = 100;
+/// The caller of rows beyond the limit.
+pub(crate) const OTHER: &str = "other";
+/// Bytes of a name that a row has.
+const NAME_BYTES_MAX: usize = 256;
+/// Days that are held at most while they cannot be stored.
+const DAYS_MAX: usize = 32;
+/// Days for which late uses are expected, such as those of a long stream.
+const LATE_DAYS: u32 = 2;
+
+/// What was counted since the process began and is not yet over. It outlives snapshots.
+pub(crate) struct UsageTotals {
+    /// A part of the keys of records: no two processes have the same.
+    pub process: String,
+    is_on: AtomicBool,
+    rows_max: AtomicUsize,
+    /// Parts so far. A day that is forgotten and used again gets parts with other numbers.
+    parts: AtomicU64,
+    hasher: RandomState,
+    days: Mutex<BTreeMap<UsageDay, DayTotals>>,
+}
+
+#[derive(Default)]
+struct DayTotals {
+    parts: Vec<RowPart>,
+    /// The part and the position of rows, by the hash of their names.
+    places: HashMap<u64, Vec<(usize, usize)>>,
+    rows: usize,
+}
+
+/// Some rows of a day.
+struct RowPart {
+    number: u64,
+    rows: Vec<UsageRow>,
+    /// Which change of the part was stored last, and which was made last.
+    stored: u64,
+    changed: u64,
+}
+
+/// What was used with one caller, model and channel. Names are empty where there are none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct UsageRow {
+    pub caller: Box<str>,
+    pub model: Box<str>,
+    pub channel: Box<str>,
+    pub currency: Box<str>,
+    pub counts: UsageCounts,
+}
+
+/// The part of a day that is stored as one record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PartId {
+    pub day: UsageDay,
+    /// Unique in the process.
+    pub number: u64,
+}
+
+/// A part that has changed since it was stored.
+pub(crate) struct ChangedPart {
+    pub id: PartId,
+    pub rows: Vec<UsageRow>,
+    /// The last change that the rows have.
+    pub change: u64,
+}
+
+impl Default for UsageTotals {
+    fn default() -> Self {
+        Self {
+            process: format!(
+                "{:08x}{:08x}",
+                random_below(u32::MAX),
+                random_below(u32::MAX)
+            ),
+            is_on: AtomicBool::new(false),
+            rows_max: AtomicUsize::new(0),
+            parts: AtomicU64::new(0),
+            hasher: RandomState::new(),
+            days: Mutex::default(),
+        }
+    }
+}
+
+impl ExchangeRecorder for UsageTotals {
+    fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+
+    fn record(&self, used: &RecordedUse<'_>) {
+        let currency = used.cost.map_or("", |(_, currency)| currency);
+        let names = [used.caller, used.model, used.channel, Some(currency)];
+        let names = names.map(Option::unwrap_or_default);
+        self.change(UsageDay::at(used.time_ms), names, |counts| {
+            counts.add_use(used)
+        });
+    }
+
+    /// A change belongs to the day on which it becomes known.
+    fn change_cost(&self, change: &CostChange) {
+        let labels = &change.labels;
+        let names = [
+            &*labels.caller,
+            &labels.model,
+            &labels.channel,
+            &labels.currency,
+        ];
+        self.change(UsageDay::at(unix_ms()), names, |counts| {
+            counts.add_cost(change.added, change.refunded);
+        });
+    }
+}
+
+impl UsageTotals {
+    /// Begins, or ends, to count. `rows_max` is the number of rows of a day that have names of callers of their own.
+    pub fn adopt(&self, rows_max: Option<usize>) {
+        self.rows_max
+            .store(rows_max.unwrap_or(0), Ordering::Relaxed);
+        self.is_on.store(rows_max.is_some(), Ordering::Relaxed);
+    }
+
+    /// What has changed since it was stored.
+    pub fn changed_parts(&self) -> Vec<ChangedPart> {
+        let mut changed = Vec::new();
+        for (day, totals) in lock(&self.days).iter() {
+            let parts = totals.parts.iter();
+            let parts = parts.filter(|part| part.changed > part.stored);
+            changed.extend(parts.map(|part| ChangedPart {
+                id: part.id(*day),
+                rows: part.rows.clone(),
+                change: part.changed,
+            }));
+        }
+        changed
+    }
+
+    /// Notes that a part was stored with the changes up to `change`.
+    pub fn note_stored(&self, id: PartId, change: u64) {
+        let mut days = lock(&self.days);
+        let parts = days.get_mut(&id.day).into_iter();
+        let mut parts = parts.flat_map(|day| &mut day.parts);
+        if let Some(part) = parts.find(|part| part.number == id.number) {
+            part.stored = part.stored.max(change);
+        }
+    }
+
+    /// Forgets days that are stored and over; if days cannot be stored for a month, also the earliest of them. Returns how
+    /// many were not stored.
+    pub fn forget_days_before(&self, today: UsageDay) -> usize {
+        let mut days = lock(&self.days);
+        let is_stored = |day: &DayTotals| day.parts.iter().all(|part| part.stored == part.changed);
+        days.retain(|day, totals| *day >= today.before(LATE_DAYS) || !is_stored(totals));
+        let surplus = days.len().saturating_sub(DAYS_MAX);
+        for _ in 0..surplus {
+            days.pop_first();
+        }
+        surplus
+    }
+
+    /// The rows of a day that are in memory, by part.
+    pub fn parts_between(&self, from: UsageDay, to: UsageDay) -> Vec<(PartId, Vec<UsageRow>)> {
+        let days = lock(&self.days);
+        let parts = days.range(from..=to).flat_map(|(day, totals)| {
+            let parts = totals.parts.iter();
+            parts.map(|part| (part.id(*day), part.rows.clone()))
+        });
+        parts.collect()
+    }
+
+    fn change(&self, day: UsageDay, names: [&str; 4], change: impl FnOnce(&mut UsageCounts)) {
+        let rows_max = self.rows_max.load(Ordering::Relaxed);
+        let names = names.map(|name| &name[..name.floor_char_boundary(NAME_BYTES_MAX)]);
+        let mut days = lock(&self.days);
+        let totals = days.entry(day).or_default();
+        let place = totals
+            .find(self.hasher.hash_one(names), names)
+            .unwrap_or_else(|| {
+                let [_, model, channel, currency] = names;
+                let names = match totals.rows < rows_max {
+                    true => names,
+                    false => [OTHER, model, channel, currency],
+                };
+                let hash = self.hasher.hash_one(names);
+                let known = totals.find(hash, names);
+                known.unwrap_or_else(|| totals.insert(hash, names, &self.parts))
+            });
+        let part = &mut totals.parts[place.0];
+        part.changed += 1;
+        change(&mut part.rows[place.1].counts);
+    }
+}
+
+impl DayTotals {
+    fn find(&self, hash: u64, names: [&str; 4]) -> Option<(usize, usize)> {
+        let mut places = self.places.get(&hash)?.iter();
+        places
+            .find(|(part, row)| self.parts[*part].rows[*row].has_names(names))
+            .copied()
+    }
+
+    fn insert(&mut self, hash: u64, names: [&str; 4], parts: &AtomicU64) -> (usize, usize) {
+        if self
+            .parts
+            .last()
+            .is_none_or(|part| part.rows.len() >= PART_ROWS)
+        {
+            self.parts.push(RowPart {
+                number: parts.fetch_add(1, Ordering::Relaxed),
+                rows: Vec::new(),
+                stored: 0,
+                changed: 0,
+            });
+        }
+        let number = self.parts.len() - 1;
+        let rows = &mut self.parts[number].rows;
+        rows.push(UsageRow::new(names));
+        let place = (number, rows.len() - 1);
+        self.places.entry(hash).or_default().push(place);
+        self.rows += 1;
+        place
+    }
+}
+
+impl RowPart {
+    fn id(&self, day: UsageDay) -> PartId {
+        PartId {
+            day,
+            number: self.number,
+        }
+    }
+}
+
+impl UsageRow {
+    fn new([caller, model, channel, currency]: [&str; 4]) -> Self {
+        Self {
+            caller: caller.into(),
+            model: model.into(),
+            channel: channel.into(),
+            currency: currency.into(),
+            counts: UsageCounts::default(),
+        }
+    }
+
+    fn has_names(&self, names: [&str; 4]) -> bool {
+        [&*self.caller, &self.model, &self.channel, &self.currency] == names
+    }
+}
