@@ -1,5 +1,6 @@
 //! The record of a batch: its models, and the right to settle its usage, once of all gateways. Files of results lead to it.
 
+use crate::claimed_owner::ClaimedBatchOwner;
 use headgate_core::state::calendar::{DAY_MS, unix_ms};
 use headgate_core::state::records::{InsertResult, Record, RecordContent, RecordKind, owned_key};
 use headgate_core::state::{StateStore, StoreUnavailable};
@@ -38,6 +39,9 @@ pub struct BatchRecord {
     /// Unix milliseconds.
     pub created_ms: u64,
     pub is_settled: bool,
+    /// What the configuration does not say of a caller whose name a token has claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed: Option<ClaimedBatchOwner>,
 }
 
 /// A model of a batch.

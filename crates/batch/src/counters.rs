@@ -113,6 +113,17 @@ impl BatchCounters {
     }
 }
 
+#[cfg(test)]
+impl BatchCounters {
+    /// The callers that metrics name.
+    pub fn callers(&self) -> Vec<String> {
+        let all = lock(&self.used);
+        all.keys()
+            .map(|used| used.labels.caller.to_string())
+            .collect()
+    }
+}
+
 impl BatchMetrics {
     pub fn new(registry: &Registry, counters: Arc<BatchCounters>) -> Self {
         let settled = Opts::new(

@@ -3,6 +3,7 @@
 mod batch_record;
 mod check_queue;
 mod checked_batch;
+mod claimed_owner;
 mod counters;
 pub mod feature;
 mod file_record;

@@ -7,8 +7,9 @@
 mod tests;
 
 use crate::batch_record::{BatchRecord, BatchRecords, DueBatch, StoredBatch, find_due};
+use crate::claimed_owner::ClaimedBatchOwner;
 use crate::settlement::{BatchUsage, EndedBatch, UsageSettler};
-use headgate_core::catalog::caller::Callers;
+use headgate_core::catalog::caller::{Caller, Callers};
 use headgate_core::catalog::channel::{Channel, TimeoutOverrides};
 use headgate_core::catalog::model::Candidate;
 use headgate_core::feature::background::{BackgroundContext, BackgroundSnapshot};
@@ -143,19 +144,34 @@ impl BatchPoller {
                 return records.postpone(&leased, last_ms).await.map(drop);
             }
         };
+        let claimed = leased.record.claimed.as_ref();
+        let caller = self.find_owner(owner, claimed);
+        let label = claimed.map(|claimed| claimed.label.as_str().into());
         let ended = EndedBatch {
             stored: &leased,
             owner,
-            caller: self.callers.by_name(Some(owner)).map(|it| &**it),
+            caller: caller.as_deref(),
             channel,
         };
         if let Some(settled) = self.settler.settle_once(ended, used, None).await? {
             for used in &settled.usages {
                 let counters = &self.settler.counters;
-                counters.add_usage(&self.settler.catalog, owner, used);
+                counters.add_usage(&self.settler.catalog, label.as_ref().unwrap_or(owner), used);
             }
         }
         Ok(())
+    }
+
+    /// The caller whom a batch counts for: of the configuration, or one whose name a token has claimed.
+    fn find_owner(
+        &self,
+        owner: &Arc<str>,
+        claimed: Option<&ClaimedBatchOwner>,
+    ) -> Option<Arc<Caller>> {
+        match claimed {
+            None => self.callers.by_name(Some(owner)).cloned(),
+            Some(claimed) => claimed.build(owner, &self.callers),
+        }
     }
 
     /// Asks for a batch once.

@@ -10,6 +10,7 @@ use crate::{
     pass_sse, pin, rate_limit, remember_ids, remove_headers, replace, reply, require_form,
     require_json, require_version, restore_model, rewrite_path, route_model, set_headers, validate,
 };
+use headgate_core::catalog::caller::Callers;
 use headgate_core::feature::findings::FeatureFindingDefinitions;
 use headgate_core::feature::metrics::FeatureMetrics;
 use headgate_core::feature::{Feature, FeatureTypeMap};
@@ -64,6 +65,10 @@ impl Feature for FiltersFeature {
         values.set(Arc::<ResponseCache>::default());
         values.set(Arc::<MirrorSendersByRoute>::default());
         values.set(Arc::<BudgetLevels>::default());
+    }
+
+    fn adopt(&self, built: &FeatureTypeMap) {
+        built.get::<BudgetLevels>().keep(&built.get::<Callers>());
     }
 
     fn register_metrics(

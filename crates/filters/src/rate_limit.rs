@@ -2,13 +2,16 @@
 
 pub(crate) mod budget_metrics;
 mod cost_maximum;
+mod cost_rules;
 mod headers;
+mod later_admission;
 mod money;
 mod need;
 mod reservation;
 
 use budget_metrics::BudgetLevels;
 use headgate_core::catalog::caller::Caller;
+use headgate_core::filter::body_edit::EditedBody;
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, FilterProvision,
     read_settings_or_default, settings_schema,
@@ -26,7 +29,8 @@ use headgate_core::state::log_throttle::LogThrottle;
 use headgate_core::state::{OnStoreFailure, StateStore, StoreFuture, StoreUnavailable};
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
-use money::ReservedMoney;
+use later_admission::FallbackReservations;
+use money::{NewReservation, ReservedMoney};
 use need::RequestNeed;
 use reservation::EstimateReservation;
 use schemars::JsonSchema;
@@ -93,6 +97,7 @@ impl Filter for RateLimitFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
             reads_body: self.estimates_tokens,
+            runs_after_edits: true,
             ..FilterDeclaration::default()
         }
     }
@@ -122,21 +127,36 @@ impl Filter for RateLimitFilter {
         })
     }
 
+    /// An edit that all attempts get may cost more than was admitted: the attempt then reserves what is missing.
+    fn check_edited_body(
+        &self,
+        request: &RequestView,
+        edited: EditedBody<'_>,
+    ) -> Result<(), Fault> {
+        if edited.candidate.is_none()
+            && let Some(reserved) = request.state.get::<ReservedMoney>()
+        {
+            reserved.note_edit();
+        }
+        Ok(())
+    }
+
     fn on_attempt<'a>(
         &'a self,
         request: &'a RequestView,
         attempt: &'a mut AttemptView,
     ) -> HookResult<'a, ()> {
-        let caller = request.caller.as_ref();
-        if caller.is_some_and(|caller| caller.limits.counts_money())
-            && let Some(reserved) = request.state.get::<ReservedMoney>()
-            && let Some(model) = request.model()
-        {
-            let model_on_channel = attempt.candidate.model.as_ref();
-            let price = model_on_channel.and_then(|model| model.price.as_ref());
-            reserved.note_price(&model.name, price);
+        if !counts_money(request) {
+            return HookResult::done();
         }
-        HookResult::done()
+        let Some(reserved) = request.state.get::<ReservedMoney>() else {
+            return HookResult::done();
+        };
+        match reserved.shortage(request, attempt) {
+            Ok(None) => HookResult::done(),
+            Ok(Some(shortage)) => HookResult::later(self.reserve_more(request, shortage)),
+            Err(unbounded) => HookResult::fail(unbounded),
+        }
     }
 
     /// Reserves what the limits of the model that stands in ask for, besides what is reserved for the first one.
@@ -151,76 +171,26 @@ impl Filter for RateLimitFilter {
         }
         HookResult::later(async move {
             let limits = caller.limits.for_fallback(&model);
-            let need = RequestNeed::new(request, &limits, self.default_output_tokens)?;
-            let admission = self.state.admit(&need.demand(&limits)).get().await;
-            self.decide_on_fallback(request, (&model.name, &limits), &need, admission)
+            self.admit_fallback(request, &model.name, &limits).await
         })
     }
 
     fn on_done(&self, request: &mut RequestView, settlement: ExchangeSettlement) {
-        let caller = request.caller.as_ref();
-        if caller.is_some_and(|caller| caller.limits.counts_money()) {
+        if counts_money(request) {
             ReservedMoney::settle(request, settlement);
         }
-        if let Some(FallbackReservations(reservations)) = request.state.take() {
-            // A model that was passed over, or that failed, has used nothing.
-            for (model, reservation) in reservations {
-                match request.model().is_some_and(|served| served.name == model) {
-                    true => reservation.settle(&request.info, settlement),
-                    false => reservation.release(),
-                }
-            }
-        }
+        FallbackReservations::settle(request, settlement);
         if let Some(reservation) = request.state.take::<EstimateReservation>() {
             // The usage that such a request shows is that of batches, which counts since they were created.
             match request.state.get::<SettledUsages>() {
                 Some(_) => reservation.release(),
-                None => reservation.settle(&request.info, settlement),
+                None => reservation.settle(request, settlement),
             }
         }
     }
 }
 
-/// What is reserved for models that stand in for the one that the request names.
-#[derive(Default)]
-struct FallbackReservations(Vec<(Arc<str>, EstimateReservation)>);
-
-impl FallbackReservations {
-    fn has(&self, model: &Arc<str>) -> bool {
-        self.0.iter().any(|(reserved, _)| reserved == model)
-    }
-}
-
 impl RateLimitFilter {
-    fn decide_on_fallback(
-        &self,
-        request: &mut RequestView,
-        (model, limits): (&Arc<str>, &[AdmissionLimit]),
-        need: &RequestNeed,
-        admission: Result<AdmissionResult, StoreUnavailable>,
-    ) -> Result<(), Fault> {
-        let AdmissionResult {
-            limit_statuses,
-            decision,
-            money,
-        } = match admission {
-            Ok(admission) => admission,
-            Err(unavailable) => {
-                return self
-                    .decide_without_store(request, need, unavailable)
-                    .map(|_| ());
-            }
-        };
-        let granted = granted_ticket(decision, limits, &limit_statuses, need);
-        let ticket = granted.map_err(|(_, refusal)| refusal)?;
-        ReservedMoney::add(request, &self.state, money, need.estimate);
-        let reservation = EstimateReservation::new(self.state.clone(), ticket, need.estimate);
-        let mut all: FallbackReservations = request.state.take().unwrap_or_default();
-        all.0.push((model.clone(), reservation));
-        request.state.set(all);
-        Ok(())
-    }
-
     fn decide(
         &self,
         request: &mut RequestView,
@@ -239,14 +209,21 @@ impl RateLimitFilter {
         headers::add_headers(request, limits, &limit_statuses, unix_ms());
         // Names that tokens have claimed are no labels.
         let is_label = caller_has_label(request);
-        if let Some(cost) = need.bound.as_ref().filter(|_| is_label) {
-            self.levels.note(limits, &limit_statuses, cost);
+        let unnamed = request.caller.as_ref().filter(|_| !is_label);
+        if let Some(cost) = &need.bound {
+            let unnamed = unnamed.map(|caller| &caller.name);
+            self.levels.note(limits, &limit_statuses, cost, unnamed);
         }
         match granted_ticket(decision, limits, &limit_statuses, need) {
             Ok(mut ticket) => {
                 request.caller_permit = CallerPermit::split_from(&mut ticket, &self.state);
-                ReservedMoney::add(request, &self.state, money, need.estimate);
                 let estimate = need.estimate;
+                let new = NewReservation {
+                    reserved: money,
+                    bound: need.bound.as_ref(),
+                    estimate,
+                };
+                ReservedMoney::add(request, &self.state, new);
                 let reservation = EstimateReservation::new(self.state.clone(), ticket, estimate);
                 request.state.set(reservation);
                 Ok(FilterAction::Continue)
@@ -277,13 +254,23 @@ impl RateLimitFilter {
                 request.info.quota = QuotaDecision::Unchecked;
                 Ok(FilterAction::Continue)
             }
-            OnStoreFailure::Deny => Err(Fault::new(
-                FaultKind::Overloaded,
-                "the gateway cannot check the limits of this API key: its state store is unreachable; try again",
-            )
-            .source(error)),
+            OnStoreFailure::Deny => Err(unchecked_limits(error)),
         }
     }
+}
+
+fn unchecked_limits(error: StoreUnavailable) -> Fault {
+    Fault::new(
+        FaultKind::Overloaded,
+        "the gateway cannot check the limits of this API key: its state store is unreachable; try again",
+    )
+    .source(error)
+}
+
+/// Whether a budget in money applies to the request.
+fn counts_money(request: &RequestView) -> bool {
+    let caller = request.caller.as_ref();
+    caller.is_some_and(|caller| caller.limits.counts_money())
 }
 
 /// The ticket of an admission, or the limit that refuses it with the error for the caller.

@@ -36,6 +36,7 @@ pub mod secret_shape;
 pub mod shown_headers;
 pub mod sse;
 pub mod stream;
+pub mod thought_maximum;
 pub mod token_maximum;
 pub mod upstream_request_id;
 pub mod usage;

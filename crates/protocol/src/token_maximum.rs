@@ -45,7 +45,7 @@ const CALL_TYPES: [&str; 4] = [
 /// The beginnings of images in base64: PNG, JPEG, GIF, WebP.
 const IMAGE_STARTS: [&[u8]; 4] = [b"iVBORw0KGgo", b"/9j/", b"R0lGOD", b"UklGR"];
 /// Members that allow thoughts, which some providers do not count against the limit of output.
-const REASONING_BUDGETS: [&str; 3] = [
+pub(super) const REASONING_BUDGETS: [&str; 3] = [
     "/thinking_budget",
     "/thinking/budget_tokens",
     "/reasoning/max_tokens",
@@ -232,7 +232,7 @@ fn prompts(prompt: DocumentNode<'_>) -> u64 {
 }
 
 /// A number as lenient providers read it: `128.0` and `"128"` are 128. A number below zero is none.
-fn count(node: DocumentNode<'_>) -> Option<u64> {
+pub(super) fn count(node: DocumentNode<'_>) -> Option<u64> {
     if let Some(number) = node.as_u64() {
         return Some(number);
     }

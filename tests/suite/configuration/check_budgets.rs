@@ -108,3 +108,23 @@ fn a_route_on_which_a_budget_is_not_enforced_is_a_warning() {
     );
     assert!(!warnings.contains("`legacy`"), "{warnings}");
 }
+
+#[test]
+fn a_route_of_batches_on_which_a_budget_is_not_enforced_is_a_warning() {
+    let batches = "  - name: batches
+    match: POST /v1/batches
+    protocol: batches
+    request: [require_json, authenticate, {limit_body: 1MiB}, follow_ids, {check_batch: {input: file_id}}]
+    response: [remember_ids]
+";
+    for (limit, is_warned) in [("", true), (", rate_limit", false)] {
+        let batches = batches.replace("file_id}}", &format!("file_id}}}}{limit}"));
+        let text = budgeted("{cost_per_day: 10}", &format!("{batches}{PRICES}{OUTPUT}"));
+        let text = text.replace("protocols: [chat]", "protocols: [chat, batches]");
+        let printed = check(&text);
+        assert!(printed.success, "{}{}", printed.stdout, printed.stderr);
+        let warnings = printed.stdout + &printed.stderr;
+        let warning = warnings.contains("no budget holds on route `batches`");
+        assert_eq!(warning, is_warned, "{warnings}");
+    }
+}

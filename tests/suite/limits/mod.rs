@@ -1,5 +1,6 @@
 //! Tests of limits: callers' limits, connections, deadlines, memory, and the state that counts them.
 
+mod attempt_costs;
 mod budget_rules;
 mod budgets;
 mod callers;

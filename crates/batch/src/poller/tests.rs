@@ -6,7 +6,9 @@ use crate::counters::{BatchCounters, BatchOutcome};
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::base_path::BasePath;
 use headgate_core::catalog::channel::{HttpVersion, Origin, Timeouts};
+use headgate_core::catalog::limits::CallerLimits;
 use headgate_core::catalog::pattern_models::PatternModels;
+use headgate_core::state::admission::{AdmissionRequest, LimitKind};
 use headgate_core::state::calendar::DAY_MS;
 use headgate_core::state::memory::MemoryStore;
 use headgate_core::state::records::{RecordContent, RecordKind, owned_key};
@@ -98,7 +100,11 @@ impl World {
 
     /// A gateway of the fleet.
     fn gateway(&self) -> Arc<BatchPoller> {
-        Arc::new(BatchPoller {
+        Arc::new(self.poller())
+    }
+
+    fn poller(&self) -> BatchPoller {
+        BatchPoller {
             subrequests: SubrequestClient::new(self.provider.clone(), TIMEOUTS),
             callers: Arc::default(),
             settler: UsageSettler {
@@ -106,7 +112,7 @@ impl World {
                 catalog: self.catalog.clone(),
                 counters: self.counters.clone(),
             },
-        })
+        }
     }
 
     fn records(&self) -> BatchRecords<'_> {
@@ -118,7 +124,12 @@ impl World {
 
     /// Stores a batch that is asked for every hour.
     async fn batch(&self, id: &str, channel: &str, api: &str) {
-        let record = BatchRecord {
+        let record = self.record(id, channel, api);
+        assert!(self.records().insert(id, record).await.unwrap());
+    }
+
+    fn record(&self, id: &str, channel: &str, api: &str) -> BatchRecord {
+        BatchRecord {
             id: id.into(),
             channel: channel.into(),
             api: api.into(),
@@ -133,8 +144,7 @@ impl World {
             created_ms: unix_ms(),
             price_percent: 50,
             ..BatchRecord::default()
-        };
-        assert!(self.records().insert(id, record).await.unwrap());
+        }
     }
 
     async fn is_settled(&self, id: &str) -> bool {
@@ -281,4 +291,42 @@ async fn a_record_that_this_version_cannot_read_is_due_no_more() {
     assert_eq!(world.gateway().poll_due(unix_ms()).await.unwrap(), 0);
     let due = world.state.records().due(RecordKind::Batch, unix_ms(), 9);
     assert!(due.get().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_batch_of_a_claimed_caller_corrects_the_limits_that_it_has_and_is_counted_by_its_label() {
+    let mut world = World::new(&[COMPLETED]);
+    world.owner = "corp:alice".into();
+    let budget = [(LimitKind::TokensPerDay, Some(1_000))];
+    let staff = Caller::new("staff", &[]);
+    let limits = CallerLimits::new(&staff.name, &budget);
+    let staff = Arc::new(staff.with_limits(limits));
+    let alice = staff.claimed_as(world.owner.clone(), "other".into());
+    let limits = alice.limits.for_model(None);
+    let left = async |tokens| {
+        let demand = AdmissionRequest {
+            limits: &limits,
+            tokens,
+            cost: None,
+        };
+        let admitted = world.state.admit(&demand).get().await.unwrap();
+        admitted.limit_statuses[0].remaining
+    };
+    assert_eq!(left(100).await, 900);
+    let record = BatchRecord {
+        counted: 100,
+        claimed: ClaimedBatchOwner::find(&alice),
+        ..world.record("batch_1", "first", "/v1/batches")
+    };
+    assert!(world.records().insert("batch_1", record).await.unwrap());
+    let mut callers = Callers::default();
+    callers.add(&staff);
+    let gateway = Arc::new(BatchPoller {
+        callers: Arc::new(callers),
+        ..world.poller()
+    });
+    let later_ms = unix_ms() + 2 * HOUR_MS;
+    gateway.poll_due(later_ms).await.unwrap();
+    assert_eq!(left(0).await, 994, "half of eleven tokens");
+    assert_eq!(world.counters.callers(), ["other"]);
 }

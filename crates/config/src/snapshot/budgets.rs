@@ -101,8 +101,12 @@ pub(crate) fn check_enforced(
         let path = route.pattern.path();
         let class = ProviderOperationClass::for_request(&Method::POST, &path, true);
         let is_count = class == ProviderOperationClass::TokenCount;
+        let creates_batches = route.pattern.takes_creates()
+            && route
+                .protocol
+                .is_some_and(|it| it.descriptor().batch.is_some());
         route.protocol.is_some()
-            && has(FilterProvision::Model)
+            && (has(FilterProvision::Model) || creates_batches)
             && !has(FilterProvision::Limits)
             && !is_count
     };

@@ -50,6 +50,12 @@ impl<T> ByModelName<T> {
         }
     }
 
+    /// All values, in no particular order.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        let patterns = self.patterns.iter().map(|(_, value)| value);
+        self.literal.values().chain(patterns)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.literal.is_empty() && self.patterns.is_empty()
     }

@@ -27,6 +27,8 @@ pub struct Caller {
     pub webhook_url: Option<Arc<str>>,
     /// Its name in metrics, if that is another one: a claimed caller may have that of all others.
     pub metric_label: Option<Arc<str>>,
+    /// The caller of the configuration whose models and limits a claimed one has.
+    pub like: Option<Arc<str>>,
     /// The key of the request; `None` if the caller has one key without a name, or is named without a request.
     pub key: Option<Arc<CallerKey>>,
     models: Vec<ModelPattern>,
@@ -80,6 +82,7 @@ impl Caller {
             webhook_secrets: Vec::new(),
             webhook_url: None,
             metric_label: None,
+            like: None,
             key: None,
             models: models
                 .iter()
@@ -110,9 +113,15 @@ impl Caller {
             webhook_secrets: Vec::new(),
             webhook_url: None,
             metric_label: Some(metric_label),
+            like: Some(self.name.clone()),
             key: None,
             models: self.models.clone(),
         }
+    }
+
+    /// Whether a token has claimed the caller's name, which the configuration does not have.
+    pub fn is_claimed(&self) -> bool {
+        self.like.is_some()
     }
 
     /// The name of the caller in metrics.
@@ -205,6 +214,11 @@ impl Callers {
     /// All callers, each once with all of its permissions, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Caller>> {
         self.by_name.values()
+    }
+
+    /// The callers that requests can have, by name and by key, in no particular order: some are there twice.
+    pub fn holders(&self) -> impl Iterator<Item = &Arc<Caller>> {
+        self.by_name.values().chain(self.by_digest.values())
     }
 
     /// The keys that have a name, each with its caller, in no particular order.

@@ -90,6 +90,15 @@ impl CallerLimits {
         self.join_group(own, |group| group.for_model(model))
     }
 
+    /// Shows each limit of requests for any model and of each model, and those of the group.
+    pub fn for_each(&self, see: &mut impl FnMut(&AdmissionLimit)) {
+        let by_model = self.on_model.values().flatten();
+        self.everywhere.iter().chain(by_model).for_each(&mut *see);
+        if let Some(group) = &self.group {
+            group.for_each(see);
+        }
+    }
+
     fn join_group<'l>(
         &'l self,
         own: Cow<'l, [AdmissionLimit]>,

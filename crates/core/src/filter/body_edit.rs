@@ -109,10 +109,7 @@ impl AttemptView {
     ///
     /// # Errors
     /// The edited body is too large.
-    pub(super) fn edited_document(
-        &self,
-        request: &RequestView,
-    ) -> Result<Option<JsonDocument>, Fault> {
+    pub fn edited_document(&self, request: &RequestView) -> Result<Option<JsonDocument>, Fault> {
         match (&*request.body, &self.request_override.body) {
             (RequestBody::Json(document), None) => {
                 edited_document(document.body(), &self.edits, request.body_limit).map(Some)

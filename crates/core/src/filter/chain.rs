@@ -186,7 +186,8 @@ impl RequestChain {
 
 /// Moves the filters that run last after all others.
 fn move_to_end(filters: &mut [Arc<dyn Filter>]) {
-    filters.sort_by_key(|filter| filter.declare().runs_last);
+    let order = |declared: FilterDeclaration| (declared.runs_last, declared.runs_after_edits);
+    filters.sort_by_key(|filter| order(filter.declare()));
 }
 
 impl ResponseChain {

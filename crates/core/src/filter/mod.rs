@@ -14,6 +14,7 @@ pub mod conditional;
 pub mod contract;
 pub mod descriptor;
 pub mod expression;
+pub mod failed_work;
 pub mod fetch;
 pub mod header_name;
 pub mod output_check;
@@ -59,7 +60,7 @@ use view::{AttemptView, EventView, RequestView, ResponseView};
 ///   filter that changed the request is the last to change the response. Only filters that declare access see bodies
 ///   and events.
 /// - `on_attempt` and the response hooks of a filter that declares [`FilterDeclaration::runs_last`] run after those of all
-///   others.
+///   others; those of one that declares [`FilterDeclaration::runs_after_edits`] run before them, after all the rest.
 /// - `on_done` runs for all filters of both chains, in the configured order.
 ///
 /// Each hook runs for the whole chain before the next hook starts. A filter stores data for its later hooks in
@@ -221,6 +222,8 @@ pub struct FilterDeclaration {
     pub heartbeat: Option<Duration>,
     /// `on_attempt` and the response hooks run after those of all other filters.
     pub runs_last: bool,
+    /// `on_attempt` runs after the filters that edit attempts, and before those that run last.
+    pub runs_after_edits: bool,
     /// The filter may change the `model` of the body, and so must run before the filter that selects channels by it.
     pub changes_model: bool,
     /// Names in its computed values that earlier filters must set.

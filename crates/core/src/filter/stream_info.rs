@@ -30,7 +30,7 @@ pub struct StreamInfo {
     pub attempt: u32,
     /// Index of the channel's credential in the last attempt.
     pub credential: Option<usize>,
-    /// A provider may have processed the request, so tokens may have been used.
+    /// The provider of the last attempt may have processed the request, so tokens may have been used.
     pub may_have_cost: bool,
     /// What became of the request at the provider, as far as the gateway knows.
     pub processing: UpstreamProcessing,

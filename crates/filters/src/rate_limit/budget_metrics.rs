@@ -1,12 +1,13 @@
 //! Metrics of budgets in money: what callers have left of them.
 
 use super::cost_maximum::CostMaximum;
+use headgate_core::catalog::caller::Callers;
 use headgate_core::catalog::price::NANOS;
 use headgate_core::feature::metrics::{FeatureMetrics, registered};
 use headgate_core::state::admission::{AdmissionLimit, CounterKey, LimitStatus};
 use headgate_core::state::lock::lock;
 use prometheus::{GaugeVec, Opts, Registry};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 /// Budgets whose levels are kept: callers and their models are names of the configuration.
@@ -31,20 +32,40 @@ pub struct BudgetMetrics {
 }
 
 impl BudgetLevels {
-    /// Notes the state of those limits that count money.
-    pub fn note(&self, limits: &[AdmissionLimit], statuses: &[LimitStatus], cost: &CostMaximum) {
+    /// Notes the state of those limits that count money, but for those of `unnamed`, a caller that metrics do not name.
+    pub fn note(
+        &self,
+        limits: &[AdmissionLimit],
+        statuses: &[LimitStatus],
+        cost: &CostMaximum,
+        unnamed: Option<&Arc<str>>,
+    ) {
         let mut levels = lock(&self.0);
         for (limit, status) in limits.iter().zip(statuses) {
             let is_known = levels.contains_key(&limit.counter);
-            if limit.measure().counts_money() && (is_known || levels.len() < LEVELS_MAX) {
+            let is_named = unnamed != Some(limit.counter.caller());
+            let is_shown = limit.measure().counts_money() && is_named;
+            if is_shown && (is_known || levels.len() < LEVELS_MAX) {
                 let level = BudgetLevel {
                     left: status.remaining,
                     most: limit.most,
-                    currency: cost.currency.clone(),
+                    currency: cost.currency().clone(),
                 };
                 levels.insert(limit.counter.clone(), level);
             }
         }
+    }
+
+    /// Forgets budgets that no caller of the configuration has. Those of callers that tokens claim come back with their next
+    /// request.
+    pub fn keep(&self, callers: &Callers) {
+        let mut known = HashSet::new();
+        for caller in callers.holders() {
+            caller.limits.for_each(&mut |limit| {
+                known.insert(limit.counter.clone());
+            });
+        }
+        lock(&self.0).retain(|counter, _| known.contains(counter));
     }
 }
 
@@ -70,6 +91,8 @@ impl BudgetMetrics {
 
 impl FeatureMetrics for BudgetMetrics {
     fn update(&self) {
+        self.left.reset();
+        self.most.reset();
         for (counter, level) in &*lock(&self.levels.0) {
             let labels: [&str; 4] = [
                 counter.caller(),

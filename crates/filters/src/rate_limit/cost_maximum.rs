@@ -28,7 +28,14 @@ const SOUND_BYTES_PER_SECOND: u64 = 500;
 pub struct CostMaximum {
     /// In billionths of the currency's unit; 0 if it costs nothing.
     pub nanos: u64,
-    pub currency: Arc<str>,
+    /// The prices of the channel on which it costs that.
+    pub price: Arc<ModelPrice>,
+}
+
+impl CostMaximum {
+    pub fn currency(&self) -> &Arc<str> {
+        &self.price.currency
+    }
 }
 
 /// The bound of a request; `None` if nothing of it has a price: it names no model, or generates nothing.
@@ -55,31 +62,53 @@ pub fn cost_maximum(request: &RequestView) -> Result<Option<CostMaximum>, Fault>
     }
     let mut most: Option<CostMaximum> = None;
     for candidate in destination.candidates.iter() {
-        let Some(price) = candidate.price().filter(|price| has_price(price)) else {
+        let channel_model = candidate.model.as_ref();
+        let price = channel_model.and_then(|model| model.price.as_ref());
+        let Some(price) = price.filter(|price| has_price(price)) else {
             continue;
         };
-        let nanos = candidate_bound(request, protocol, model, candidate, price)?;
+        let body = request.body.document();
+        let nanos = candidate_bound((request, body), protocol, model, candidate, price)?;
         if most.as_ref().is_none_or(|most| most.nanos < nanos) {
-            let currency = price.currency.clone();
-            most = Some(CostMaximum { nanos, currency });
+            let price = price.clone();
+            most = Some(CostMaximum { nanos, price });
         }
     }
     Ok(most)
 }
 
-fn has_price(price: &ModelPrice) -> bool {
+/// The bound of an attempt with this body; on a channel without prices by those of `otherwise`.
+///
+/// # Errors
+/// Nothing limits what it can cost.
+pub fn attempt_maximum(
+    request: &RequestView,
+    body: Option<&JsonDocument>,
+    candidate: &Candidate,
+    otherwise: &ModelPrice,
+) -> Result<u64, Fault> {
+    let (Some(model), Some(protocol)) = (request.model(), request.protocol) else {
+        return Ok(0);
+    };
+    let price = candidate.price().filter(|price| has_price(price));
+    let price = price.unwrap_or(otherwise);
+    candidate_bound((request, body), protocol, model, candidate, price)
+}
+
+/// Whether anything of a request has a price.
+pub fn has_price(price: &ModelPrice) -> bool {
     let is_other = price.image.is_some() || price.audio_minute.is_some() || price.credit.is_some();
     price.tokens.is_some() || price.video.is_some() || is_other
 }
 
 fn candidate_bound(
-    request: &RequestView,
+    (request, body): (&RequestView, Option<&JsonDocument>),
     protocol: Protocol,
     model: &Model,
     candidate: &Candidate,
     price: &ModelPrice,
 ) -> Result<u64, Fault> {
-    let work = work_bound(request, protocol, model, candidate);
+    let work = work_bound((request, body), protocol, model, candidate);
     price.bound(&work).map_err(|unbounded| {
         let (field, message) = match unbounded {
             UnboundedCost::OutputTokens => {
@@ -98,7 +127,7 @@ fn candidate_bound(
 }
 
 fn work_bound(
-    request: &RequestView,
+    (request, body): (&RequestView, Option<&JsonDocument>),
     protocol: Protocol,
     model: &Model,
     candidate: &Candidate,
@@ -111,7 +140,7 @@ fn work_bound(
         }
         _ => 0,
     };
-    let Some(body) = request.body.document() else {
+    let Some(body) = body else {
         let bytes = request.body.len() as u64;
         return WorkMaximum {
             input_tokens: bytes,

@@ -83,7 +83,7 @@ pub fn money_refusal(
     left: u64,
     wait: Duration,
 ) -> Fault {
-    let CostMaximum { nanos, currency } = bound;
+    let (nanos, currency) = (&bound.nanos, bound.currency());
     let amount = |nanos: u64| format!("{} {currency}", Cost(nanos));
     let (most, left, need) = (amount(limit.most), amount(left), amount(*nanos));
     let on = match limit.counter.model() {

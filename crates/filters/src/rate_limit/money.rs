@@ -1,40 +1,55 @@
-//! What a request has reserved of budgets in money, and what it has cost when it ends.
+//! What a request has reserved of budgets in money, until it is settled.
 
-use headgate_core::catalog::price::{BillableMediaOutput, Cost, ExchangeCost, ModelPrice};
+use super::cost_maximum::{CostMaximum, attempt_maximum};
+use super::cost_rules::CostRules;
+use headgate_core::catalog::price::{Cost, ModelPrice};
+use headgate_core::filter::failed_work::FailedAttemptWorks;
 use headgate_core::filter::settlement::ExchangeSettlement;
-use headgate_core::filter::stream_info::{StreamInfo, UpstreamProcessing};
-use headgate_core::filter::view::RequestView;
+use headgate_core::filter::stream_info::UpstreamProcessing;
+use headgate_core::filter::view::{AttemptView, RequestView};
 use headgate_core::state::StateStore;
 use headgate_core::state::lock::lock;
 use headgate_core::state::money::{BudgetCharge, CreateReservation, MoneyHold, MoneyReservation};
 use headgate_protocol::DuplicateRequestCost;
 use headgate_protocol::estimate::TokenEstimate;
-use headgate_protocol::usage::TokenUsage;
+use headgate_protocol::fault::Fault;
+use headgate_protocol::thought_maximum::ThoughtMaximum;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// The reservations of an exchange: one for each model that it tries.
 #[derive(Default)]
-pub struct ReservedMoney(Vec<ModelReservation>);
+pub struct ReservedMoney {
+    models: Vec<ModelReservation>,
+    /// Whether a later filter has edited the body since.
+    is_body_edited: AtomicBool,
+}
+
+/// What an admission has reserved for the model of a request.
+pub struct NewReservation<'r> {
+    pub reserved: Option<Box<MoneyReservation>>,
+    /// `None` if the request costs nothing.
+    pub bound: Option<&'r CostMaximum>,
+    pub estimate: TokenEstimate,
+}
 
 struct ModelReservation {
     model: Arc<str>,
     hold: MoneyHold,
+    /// What attempts needed besides: for edits of their bodies, and for those that failed before.
+    more: Mutex<Vec<MoneyHold>>,
     /// The price on the channel of the last attempt.
     price: Mutex<Option<Arc<ModelPrice>>>,
-    estimate: TokenEstimate,
-    /// Whether the provider works on although the caller has left.
-    is_background: bool,
+    rules: CostRules,
 }
 
 impl ReservedMoney {
     /// Keeps what was reserved for the request's model.
-    pub fn add(
-        request: &mut RequestView,
-        store: &Arc<dyn StateStore>,
-        reserved: Option<Box<MoneyReservation>>,
-        estimate: TokenEstimate,
-    ) {
-        let (Some(reserved), Some(model)) = (reserved, request.model().cloned()) else {
+    pub fn add(request: &mut RequestView, store: &Arc<dyn StateStore>, new: NewReservation<'_>) {
+        let (Some(reserved), Some(bound)) = (new.reserved, new.bound) else {
+            return;
+        };
+        let Some(model) = request.model().cloned() else {
             return;
         };
         let protocol = request.protocol.map(|protocol| protocol.descriptor());
@@ -42,57 +57,148 @@ impl ReservedMoney {
             let create = CreateReservation::new((*reserved).clone());
             request.state.set(create);
         }
-        let body = request.body.document().map(|body| body.root());
-        let background = body.and_then(|root| root.get("background"));
-        let is_background = background.is_some_and(|value| value.raw() == b"true");
-        let ReservedMoney(all) = request.state.get_or_default();
-        all.push(ModelReservation {
+        let body = request.body.document();
+        let background = body.and_then(|body| body.root().get("background"));
+        let rules = CostRules {
+            reserved_price: bound.price.clone(),
+            reserved: reserved.amount,
+            estimate: new.estimate,
+            thoughts: body.map_or(ThoughtMaximum::Unasked, ThoughtMaximum::from_body),
+            is_background: background.is_some_and(|value| value.raw() == b"true"),
+        };
+        let all: &mut Self = request.state.get_or_default();
+        all.models.push(ModelReservation {
             model: model.name.clone(),
             hold: MoneyHold::new(store, reserved),
+            more: Mutex::default(),
             price: Mutex::default(),
-            estimate,
-            is_background,
+            rules,
         });
     }
 
-    /// Notes the price on the channel of an attempt.
-    pub fn note_price(&self, model: &str, price: Option<&Arc<ModelPrice>>) {
-        let mut all = self.0.iter();
-        if let Some(reserved) = all.find(|reserved| *reserved.model == *model) {
-            *lock(&reserved.price) = price.cloned();
+    /// Notes that the body that was admitted is edited for all attempts.
+    pub fn note_edit(&self) {
+        self.is_body_edited.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes the price on the channel of an attempt. Returns what its request may cost beyond what is reserved: for edits
+    /// after the admission, and for attempts that failed before.
+    ///
+    /// # Errors
+    /// Nothing limits what the edited request can cost.
+    pub fn shortage(
+        &self,
+        request: &RequestView,
+        attempt: &AttemptView,
+    ) -> Result<Option<CostMaximum>, Fault> {
+        let Some(reserved) = request.model().and_then(|model| self.find(&model.name)) else {
+            return Ok(None);
+        };
+        let candidate = &attempt.candidate;
+        let price = candidate.model.as_ref().and_then(|it| it.price.clone());
+        *lock(&reserved.price) = price;
+        let failed = reserved.failed_cost(request);
+        let is_edited = attempt.edited_by.is_some() || self.is_body_edited.load(Ordering::Relaxed);
+        if failed == 0 && !is_edited {
+            return Ok(None);
+        }
+        let rules = &reserved.rules;
+        let bound = match is_edited {
+            false => rules.reserved,
+            true => {
+                let edited = match attempt.edited_by {
+                    Some(_) => attempt.edited_document(request)?,
+                    None => None,
+                };
+                let body = edited.as_ref().or_else(|| request.body.document());
+                attempt_maximum(request, body, candidate, &rules.reserved_price)?
+            }
+        };
+        let needed = bound.max(rules.reserved).saturating_add(failed);
+        let missing = needed.saturating_sub(reserved.amount());
+        Ok((missing > 0).then(|| CostMaximum {
+            nanos: missing,
+            price: rules.reserved_price.clone(),
+        }))
+    }
+
+    /// Keeps what was reserved besides for the request's model.
+    pub fn add_more(
+        &self,
+        request: &RequestView,
+        store: &Arc<dyn StateStore>,
+        reserved: Option<Box<MoneyReservation>>,
+    ) {
+        let model = request.model().and_then(|model| self.find(&model.name));
+        if let (Some(model), Some(reserved)) = (model, reserved) {
+            lock(&model.more).push(MoneyHold::new(store, reserved));
         }
     }
 
-    /// Settles on what the exchange has cost: on the model that it tried last, since it has used nothing of others.
+    /// Settles on what the exchange has cost: on the model that it tried last, and on failed attempts.
     pub fn settle(request: &mut RequestView, settlement: ExchangeSettlement) {
-        let Some(Self(all)) = request.state.take() else {
+        let Some(Self { models, .. }) = request.state.take() else {
             return;
         };
         let mut charge = 0_u64;
-        for mut reserved in all {
+        for mut reserved in models {
             if reserved.is_settled_later(request) {
-                charge = charge.saturating_add(reserved.hold.amount());
+                charge = charge.saturating_add(reserved.amount());
                 reserved.hold.hand_over();
                 continue;
             }
             let is_last = request
                 .model()
                 .is_some_and(|model| model.name == reserved.model);
-            let cost = match is_last {
-                true => reserved.cost(request, settlement),
+            let price = lock(&reserved.price).clone();
+            let last = match is_last {
+                true => reserved
+                    .rules
+                    .last_cost(request, settlement, price.as_deref()),
                 false => 0,
             };
+            let cost = last.saturating_add(reserved.failed_cost(request));
             reserved.warn_of_excess(request, cost);
             charge = charge.saturating_add(cost);
-            reserved.hold.settle(cost);
+            reserved.settle(cost);
         }
         request.state.set(BudgetCharge(charge));
+    }
+
+    fn find(&self, model: &str) -> Option<&ModelReservation> {
+        let mut all = self.models.iter();
+        all.find(|reserved| *reserved.model == *model)
     }
 }
 
 impl ModelReservation {
+    /// What is reserved, in billionths.
+    fn amount(&self) -> u64 {
+        let more = lock(&self.more);
+        let amounts = more.iter().map(MoneyHold::amount);
+        amounts.fold(self.hold.amount(), u64::saturating_add)
+    }
+
+    /// What the attempts for this model cost that have failed before the current one.
+    fn failed_cost(&self, request: &RequestView) -> u64 {
+        let Some(works) = request.state.get::<FailedAttemptWorks>() else {
+            return 0;
+        };
+        let before = works.before(request.info.attempt);
+        self.rules
+            .failed_cost(before.filter(|work| work.model.as_ref() == Some(&self.model)))
+    }
+
+    /// Settles all that is reserved on one cost.
+    fn settle(self, cost: u64) {
+        for hold in lock(&self.more).drain(..) {
+            hold.settle(0);
+        }
+        self.hold.settle(cost);
+    }
+
     /// Whether the reservation stays after the exchange: until the task of a video has ended, or until an operator finds out
-    /// whether the provider made what it may have accepted.
+    /// whether the provider made what it may have accepted. What edits needed besides is then charged at once.
     fn is_settled_later(&self, request: &RequestView) -> bool {
         let Some(create) = request.state.get::<CreateReservation>() else {
             return false;
@@ -102,55 +208,8 @@ impl ModelReservation {
         create.keeps(self.hold.id()) || (is_last && is_unknown)
     }
 
-    /// What the provider's report costs; what cannot be known costs what was reserved.
-    fn cost(&self, request: &RequestView, settlement: ExchangeSettlement) -> u64 {
-        let info = &request.info;
-        if !info.may_have_cost {
-            return 0;
-        }
-        let price = lock(&self.price).clone();
-        let Some(price) = price else {
-            return self.hold.amount();
-        };
-        // What nobody reported of a whole response, or of one that the provider goes on to make, can be all that was reserved.
-        let is_whole = settlement == ExchangeSettlement::Complete || self.is_background;
-        if is_whole && info.usage.counted().is_none() && price.tokens.is_some() {
-            return self.hold.amount();
-        }
-        let usage = self.usage(info, settlement, &price);
-        let media = request.state.get::<BillableMediaOutput>();
-        match price.cost(usage.as_ref(), media) {
-            ExchangeCost::Priced(Cost(nanos)) => nanos,
-            // Something has a price, since it was reserved, and the provider did not report that.
-            ExchangeCost::Unpriced | ExchangeCost::Unmetered => self.hold.amount(),
-        }
-    }
-
-    /// The usage that the provider reported. If its response broke off before, and tokens are all that has a price: the
-    /// estimated input, and at least one output token per event.
-    fn usage(
-        &self,
-        info: &StreamInfo,
-        settlement: ExchangeSettlement,
-        price: &ModelPrice,
-    ) -> Option<TokenUsage> {
-        let counted = info.usage.counted().copied();
-        if settlement == ExchangeSettlement::Complete && counted.is_some() {
-            return counted;
-        }
-        if price.tokens.is_none() || price.audio_minute.is_some() {
-            return counted;
-        }
-        let usage = counted.unwrap_or_default();
-        Some(TokenUsage {
-            input_tokens: usage.input_tokens.or(Some(self.estimate.input)),
-            output_tokens: Some(usage.output_tokens.unwrap_or(0).max(info.events)),
-            ..usage
-        })
-    }
-
     fn warn_of_excess(&self, request: &RequestView, cost: u64) {
-        let reserved = self.hold.amount();
+        let reserved = self.amount();
         if cost > reserved && reserved > 0 {
             tracing::warn!(
                 id = &*request.id,

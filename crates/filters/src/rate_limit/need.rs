@@ -43,6 +43,15 @@ impl RequestNeed {
         })
     }
 
+    /// A need of money alone.
+    pub fn from_cost(bound: CostMaximum) -> Self {
+        Self {
+            estimate: TokenEstimate::default(),
+            bound: Some(bound),
+            counts_money: true,
+        }
+    }
+
     /// The request to the state store.
     pub fn demand<'l>(&self, limits: &'l [AdmissionLimit]) -> AdmissionRequest<'l> {
         AdmissionRequest {

@@ -1,10 +1,13 @@
 //! What a request has reserved of its caller's limits, settled exactly once however the request ends.
 
+use headgate_core::filter::failed_work::FailedAttemptWorks;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::StreamInfo;
+use headgate_core::filter::view::RequestView;
 use headgate_core::state::StateStore;
 use headgate_core::state::admission::AdmissionTicket;
 use headgate_protocol::estimate::{TOKENS_MAX, TokenEstimate};
+use headgate_protocol::usage::TokenUsage;
 use std::sync::Arc;
 
 /// A reservation of an estimate. Dropping it without `settle` settles on the estimate, since an exchange may be dropped
@@ -29,9 +32,13 @@ impl EstimateReservation {
     }
 
     /// Settles on the usage that is known of the exchange.
-    pub fn settle(mut self, info: &StreamInfo, settlement: ExchangeSettlement) {
-        let used = tokens_used(info, settlement, self.estimate);
-        self.settle_ticket(used);
+    pub fn settle(mut self, request: &RequestView, settlement: ExchangeSettlement) {
+        let used = tokens_used(&request.info, settlement, self.estimate);
+        let failed = request.state.get::<FailedAttemptWorks>();
+        let failed = failed.map_or(0, |works| {
+            failed_tokens(works, request.info.attempt, self.estimate)
+        });
+        self.settle_ticket(used.saturating_add(failed).min(TOKENS_MAX));
     }
 
     /// Settles without any usage.
@@ -67,6 +74,15 @@ fn tokens_used(info: &StreamInfo, settlement: ExchangeSettlement, estimate: Toke
     input.saturating_add(output).min(TOKENS_MAX)
 }
 
+/// The tokens of the attempts that failed before this one: those that their providers reported, or else the estimated input.
+fn failed_tokens(works: &FailedAttemptWorks, attempt: u32, estimate: TokenEstimate) -> u64 {
+    let tokens = works.before(attempt).map(|work| {
+        let reported = work.usage.as_ref().map(TokenUsage::total);
+        reported.unwrap_or(estimate.input)
+    });
+    tokens.fold(0, u64::saturating_add)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,7 +91,7 @@ mod tests {
         AdmissionDecision, AdmissionLimit, AdmissionRequest, LimitKind,
     };
     use headgate_core::state::memory::MemoryStore;
-    use headgate_protocol::usage::TokenUsage;
+    use http::{HeaderMap, Method};
 
     const ESTIMATE: TokenEstimate = TokenEstimate {
         input: 40,
@@ -162,7 +178,16 @@ mod tests {
         drop(dropped);
         let (settled, remaining) = reserved().await;
         assert_eq!(remaining, [1, 800]);
-        settled.settle(&StreamInfo::default(), ExchangeSettlement::GatewayReply);
+        let request = RequestView::new(
+            "r".into(),
+            Method::POST,
+            "/".into(),
+            None,
+            HeaderMap::new(),
+            Vec::new(),
+            None,
+        );
+        settled.settle(&request, ExchangeSettlement::GatewayReply);
         let (_, remaining) = reserved().await;
         assert_eq!(remaining, [1, 800]);
     }

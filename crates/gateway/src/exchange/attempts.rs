@@ -275,6 +275,7 @@ impl AttemptLoop<'_> {
         self.request.info.upstream_request_id = None;
         self.request.info.credential = lease.key;
         self.request.info.processing = UpstreamProcessing::Unsent;
+        self.request.info.may_have_cost = false;
         if self.route.failover.report_attempts {
             let attempts = HeaderValue::from(self.record.attempts);
             self.request.response_headers.push((ATTEMPTS, attempts));
@@ -291,7 +292,7 @@ impl AttemptLoop<'_> {
             }
             Err(error) => {
                 capture::failed_attempt(&self.wait_times, &lease, &error.fault);
-                self.request.info.may_have_cost |= error.progress == SendProgress::Sent;
+                self.request.info.may_have_cost = error.progress == SendProgress::Sent;
                 self.request.info.processing = upstream_processing(error.progress);
                 self.record_failed_attempt(error, &mut lease)
             }
@@ -299,6 +300,7 @@ impl AttemptLoop<'_> {
         attempted.set_translation(self.translation.take());
         self.end_trace(&attempted);
         if let AttemptVerdict::Next(last) = &attempted {
+            self.note_failed_work();
             // A channel with several credentials is tried again: by now the refused credential is in cool-down.
             let other_keys = last.failure_reason().is_some_and(|reason| {
                 let keys = channel.credentials.len();

@@ -60,18 +60,17 @@ impl AttemptLoop<'_> {
         mut lease: ChannelLease,
     ) -> AttemptVerdict {
         let status = response.status;
-        let had_cost = self.request.info.may_have_cost;
-        self.request.info.may_have_cost |= status.is_success();
+        self.request.info.may_have_cost = status.is_success();
         self.request.info.processing = processing_by(status);
         match self.read_start(&mut response, &lease).await {
             Ok(ResponseStartResult::Error(body)) => self.fail_with_error(response, lease, body),
             Ok(ResponseStartResult::Foreign(end)) => self.fail_foreign(response, lease, end, None),
             Ok(ResponseStartResult::Json(examined)) => self.keep_body(response, lease, examined),
             Ok(ResponseStartResult::EmbeddedError(body)) => {
-                self.fail_embedded(response, lease, body, had_cost)
+                self.fail_embedded(response, lease, body)
             }
             Ok(ResponseStartResult::RefusalUnderSuccess(status, bytes)) => {
-                self.request.info.may_have_cost = had_cost;
+                self.request.info.may_have_cost = false;
                 self.request.info.processing = processing_by(status);
                 response.status = status;
                 response.examined = BodyKindByExamination::EmbeddedError;
@@ -215,6 +214,10 @@ impl AttemptLoop<'_> {
         mut lease: ChannelLease,
         error: ErrorClassification,
     ) -> AttemptVerdict {
+        // What reports no usage has used nothing that is known, but a paid create may have been made.
+        if self.policy.safety != RetrySafety::Paid {
+            self.request.info.may_have_cost = self.has_reported_usage();
+        }
         let suspect = self.suspect(None);
         let outcome = AttemptOutcome::from_error(error, response.status, None, Some(suspect));
         let detail = "error in the first event of the stream";

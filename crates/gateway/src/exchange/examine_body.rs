@@ -175,7 +175,6 @@ impl AttemptLoop<'_> {
         mut response: UpstreamResponse,
         mut lease: ChannelLease,
         body: Bytes,
-        had_cost: bool,
     ) -> AttemptVerdict {
         if self.request.info.upstream_request_id.is_none() {
             self.record_upstream_id(upstream_request_id::from_body(&body), &lease);
@@ -194,7 +193,7 @@ impl AttemptLoop<'_> {
         response.drop_peeked();
         // An image or a video may have been made nevertheless.
         if self.policy.safety != RetrySafety::Paid {
-            self.request.info.may_have_cost = had_cost;
+            self.request.info.may_have_cost = self.note_reported_usage(&lease.candidate, &body);
             self.request.info.processing = match response.status.is_client_error() {
                 true => UpstreamProcessing::Refused,
                 false => UpstreamProcessing::Unknown,

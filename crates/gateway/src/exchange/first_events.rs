@@ -10,6 +10,7 @@ use headgate_protocol::error_class::{ErrorClassification, ErrorClassifier};
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::sse::{SseDecoder, SseEvent};
 use headgate_protocol::stream::EventClass;
+use headgate_protocol::usage::StreamUsageMeter;
 use std::pin::pin;
 use tokio::time::Instant;
 
@@ -33,9 +34,18 @@ impl AttemptLoop<'_> {
                 Ok(FirstEventsResult::Content)
             }
             (ResponseBodyKind::Stream, Some(limits), Some(protocol)) => {
-                let errors = &lease.candidate.channel.errors;
-                self.buffer_first_events(response, limits, protocol, errors)
-                    .await
+                let candidate = &lease.candidate;
+                let shape = protocol.usage_at(&candidate.channel.origin.host);
+                // Boxed, so that they do not enlarge the future of every exchange.
+                let mut meter = Box::new(StreamUsageMeter::new(shape));
+                let inspector = (protocol, &candidate.channel.errors, &mut *meter);
+                let first = Box::pin(self.buffer_first_events(response, limits, inspector)).await;
+                if !matches!(first, Ok(FirstEventsResult::Content))
+                    && let Some(usage) = meter.usage()
+                {
+                    self.note_usage(candidate, Some(usage));
+                }
+                first
             }
             // A response that breaks off before the first byte of its body can still be replaced.
             (ResponseBodyKind::Json, _, Some(_)) => {
@@ -52,8 +62,7 @@ impl AttemptLoop<'_> {
         &mut self,
         response: &mut UpstreamResponse,
         limits: FirstEventBufferLimits,
-        protocol: ChannelProtocol,
-        errors: &ErrorClassifier,
+        (protocol, errors, meter): (ChannelProtocol, &ErrorClassifier, &mut StreamUsageMeter),
     ) -> Result<FirstEventsResult, Fault> {
         response.sniff_coding();
         // A heartbeat can be sent only after the head.
@@ -85,6 +94,7 @@ impl AttemptLoop<'_> {
                     return Err(ended_early());
                 }
                 is_first &= event.data().is_empty();
+                meter.event(event.name(), event.data());
                 if let Some(seen) = classify_first_event(protocol, &event, errors) {
                     return Ok(seen);
                 }

@@ -61,6 +61,8 @@ struct IssuerKeyState {
     /// When the last fetch began.
     attempted: Option<Instant>,
     is_fetching: bool,
+    /// Whether a configuration in use has the issuer: one that was refused causes no fetch.
+    is_adopted: bool,
     /// When the last fetch was requested for a key that is not in the set.
     unknown_key: Option<Instant>,
     is_wanted: bool,
@@ -90,7 +92,12 @@ impl IssuerKeySets {
 
     /// Forgets the keys of all other issuers, and fetches those that are new.
     pub fn keep(&self, sources: &[&KeySource]) {
-        lock(&self.by_source).retain(|source, _| sources.contains(&source));
+        let mut sets = lock(&self.by_source);
+        sets.retain(|source, _| sources.contains(&source));
+        for set in sets.values() {
+            set.known().is_adopted = true;
+        }
+        drop(sets);
         self.wake.notify_one();
     }
 
@@ -190,7 +197,7 @@ impl IssuerKeys {
     /// When the next fetch is due; `None` while one is under way.
     fn next_fetch(&self, now: Instant) -> Option<Instant> {
         let known = self.known();
-        if known.is_fetching {
+        if known.is_fetching || !known.is_adopted {
             return None;
         }
         let Some(attempted) = known.attempted else {
@@ -260,9 +267,16 @@ mod tests {
     #[test]
     fn keys_are_fetched_before_they_age_and_serve_an_hour_while_their_issuer_is_down() {
         let sets = IssuerKeySets::default();
-        let keys = sets.find(&KeySource::KeySet("https://login.example/keys".into()));
+        let source = KeySource::KeySet("https://login.example/keys".into());
+        let keys = sets.find(&source);
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
+        assert_eq!(
+            keys.next_fetch(start),
+            None,
+            "no configuration in use has it"
+        );
+        sets.keep(&[&source]);
         assert_eq!(keys.next_fetch(start), Some(start));
         keys.begin_fetch(start);
         assert_eq!(keys.next_fetch(start), None);
@@ -292,7 +306,9 @@ mod tests {
     #[test]
     fn unknown_keys_cause_one_fetch_in_a_minute() {
         let sets = IssuerKeySets::default();
-        let keys = sets.find(&KeySource::KeySet("https://login.example/keys".into()));
+        let source = KeySource::KeySet("https://login.example/keys".into());
+        let keys = sets.find(&source);
+        sets.keep(&[&source]);
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         keys.begin_fetch(start);

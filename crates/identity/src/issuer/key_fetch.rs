@@ -10,7 +10,7 @@ use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 const LIMITS: FetchLimits = FetchLimits {
     bytes: 64 << 10,
@@ -53,12 +53,41 @@ pub(crate) async fn run(context: BackgroundContext) {
 }
 
 async fn refresh(keys: &Arc<IssuerKeys>, files: &dyn ResponseFileFetcher, egress: &EgressPolicy) {
-    let fetched = fetch(&keys.source, files, egress).await;
-    if let Err(error) = &fetched {
-        let url = keys.source.url();
-        tracing::warn!(url, error, "keys of an issuer cannot be fetched");
+    let mut guard = FetchGuard {
+        keys,
+        is_ended: false,
+    };
+    let fetching = timeout(LIMITS.within, fetch(&keys.source, files, egress));
+    let fetched = fetching.await.unwrap_or_else(|_| {
+        let seconds = LIMITS.within.as_secs();
+        Err(format!("the issuer did not respond within {seconds} s"))
+    });
+    let url = keys.source.url();
+    match &fetched {
+        Err(error) => tracing::warn!(url, error, "keys of an issuer cannot be fetched"),
+        Ok(FetchedKeySet { keys, .. }) if keys.ignored > 0 => {
+            let ignored = keys.ignored;
+            tracing::warn!(url, ignored, "an issuer has more keys than are used");
+        }
+        Ok(_) => {}
     }
+    guard.is_ended = true;
     keys.end_fetch(fetched, Instant::now());
+}
+
+/// Ends a fetch whose future was dropped, so that the next one can begin.
+struct FetchGuard<'k> {
+    keys: &'k IssuerKeys,
+    is_ended: bool,
+}
+
+impl Drop for FetchGuard<'_> {
+    fn drop(&mut self) {
+        if !self.is_ended {
+            let cancelled = Err("the fetch was cancelled".to_owned());
+            self.keys.end_fetch(cancelled, Instant::now());
+        }
+    }
 }
 
 async fn fetch(
@@ -114,6 +143,10 @@ fn freshness(cache_control: Option<&str>) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use headgate_core::filter::fetch::{
+        FetchFuture, FileCredential, OpenFileFuture, UrlCheckFuture,
+    };
+    use http::HeaderMap;
 
     #[test]
     fn an_issuer_names_how_long_its_keys_are_fresh_within_bounds() {
@@ -156,5 +189,68 @@ mod tests {
         ] {
             assert!(found(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// An issuer whose document of discovery comes late, and whose keys never come.
+    struct SlowIssuer(Duration);
+
+    impl ResponseFileFetcher for SlowIssuer {
+        fn fetch<'a>(
+            &'a self,
+            url: &'a str,
+            _: &'a EgressPolicy,
+            _: FetchLimits,
+        ) -> FetchFuture<'a> {
+            Box::pin(async move {
+                if !url.ends_with("openid-configuration") {
+                    std::future::pending::<()>().await;
+                }
+                tokio::time::sleep(self.0).await;
+                Ok(FetchedFile {
+                    content_type: None,
+                    cache_control: None,
+                    content:
+                        r#"{"issuer":"https://login.example","jwks_uri":"https://login.example/k"}"#
+                            .into(),
+                })
+            })
+        }
+
+        fn open<'a>(
+            &'a self,
+            _: &'a str,
+            _: &'a EgressPolicy,
+            _: &'a HeaderMap,
+            _: Option<FileCredential<'a>>,
+        ) -> OpenFileFuture<'a> {
+            Box::pin(std::future::pending())
+        }
+
+        fn check<'a>(&'a self, _: &'a str, _: &'a EgressPolicy) -> UrlCheckFuture<'a> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_fetch_with_discovery_ends_in_time_and_one_that_is_cancelled_may_begin_again() {
+        let sets = IssuerKeySets::default();
+        let source = KeySource::Discovery("https://login.example".into());
+        let keys = sets.find(&source);
+        sets.keep(&[&source]);
+        let issuer = SlowIssuer(Duration::from_secs(4));
+        let egress = EgressPolicy::default();
+        let start = Instant::now();
+        keys.begin_fetch(start);
+        refresh(&keys, &issuer, &egress).await;
+        assert_eq!(start.elapsed(), LIMITS.within);
+        let error = keys.status().error.unwrap();
+        assert!(error.contains("within 5 s"), "{error}");
+        keys.begin_fetch(Instant::now());
+        let cancelled = timeout(Duration::from_secs(1), refresh(&keys, &issuer, &egress)).await;
+        assert!(cancelled.is_err());
+        assert_eq!(keys.status().failed, 2);
+        let later = Instant::now() + Duration::from_secs(60);
+        let (due, _) = sets.due(later);
+        assert_eq!(due.len(), 1, "the next fetch is not prevented");
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct TokenKeySet {
     keys: Vec<TokenKey>,
     /// The document, by which an unchanged set is known.
     document: Bytes,
+    /// The number of keys beyond those that are taken.
+    pub ignored: usize,
 }
 
 /// Why a document has no keys.
@@ -64,14 +66,15 @@ impl TokenKeySet {
         let parsed = JsonDocument::parse(document.clone(), &LIMITS);
         let parsed = parsed.map_err(|_| UnusableKeySet::Form)?;
         let listed = parsed.root().get("keys").ok_or(UnusableKeySet::Form)?;
-        let keys: Vec<_> = listed
-            .elements()
-            .filter_map(TokenKey::read)
-            .take(KEYS_MAX)
-            .collect();
+        let mut listed = listed.elements().filter_map(TokenKey::read);
+        let keys: Vec<_> = listed.by_ref().take(KEYS_MAX).collect();
         match keys.is_empty() {
             true => Err(UnusableKeySet::NoKeys),
-            false => Ok(Self { keys, document }),
+            false => Ok(Self {
+                keys,
+                document,
+                ignored: listed.count(),
+            }),
         }
     }
 

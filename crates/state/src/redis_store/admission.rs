@@ -142,15 +142,14 @@ impl Drop for AdmissionCancelGuard<'_> {
     fn drop(&mut self) {
         if !self.has_reply {
             let limits = self.demand.limits.iter();
-            // The key of the reservation is none of the script that cancels.
-            self.keys.truncate(self.demand.limits.len() + 1);
             self.store.outbox.push(RedisWrite::Cancel {
                 keys: std::mem::take(&mut self.keys),
                 lease: std::mem::take(&mut self.name),
                 limits: limits.map(AdmissionLimit::measure).collect(),
                 tokens: self.demand.tokens,
             });
-            // An admission that comes after this is refused by the note of the cancellation.
+            // An admission that comes after this is refused by the note of the cancellation. Without its note, the reservation
+            // is settled by this gateway's clock.
             if let Some(reserved) = self.reserved.take() {
                 self.store.settle_money(reserved, 0);
             }

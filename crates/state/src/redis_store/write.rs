@@ -43,7 +43,7 @@ pub enum RedisWrite {
     },
     /// Takes back an admission that may have been granted: it got no response.
     Cancel {
-        /// Those of the limits, and that of the admission's note if it has one.
+        /// Those of the limits, that of the admission's note if it has one, and that of its reservation if it has one.
         keys: Vec<String>,
         lease: String,
         limits: Vec<LimitKind>,

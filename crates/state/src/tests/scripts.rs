@@ -105,6 +105,64 @@ fn redis_has_the_same_calendar() {
     }
 }
 
+#[test]
+fn an_admission_that_nobody_awaits_is_taken_back_from_its_own_day() {
+    const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+    let server = RedisServer::start();
+    let mut redis = crate::redis_store::client(&site(&server.url()))
+        .unwrap()
+        .get_connection()
+        .unwrap();
+    let now: (u64, u64) = redis::cmd("TIME").query(&mut redis).unwrap();
+    // In the future, since what is counted of past days expires.
+    let midnight = (now.0 * 1_000 / DAY_MS + 2) * DAY_MS;
+    let script = |now: u64, code: &str| {
+        let calendar = include_str!("../redis_store/calendar.lua");
+        let clock = format!("local function now_ms() return {now} end");
+        redis::Script::new(&format!("{calendar}\n{clock}\n{code}"))
+    };
+    let admit = script(midnight - 1, include_str!("../redis_store/admit.lua"));
+    let mut admitted = admit.key("day");
+    admitted.key("month").key("noted").key("reserved");
+    admitted.arg("lease").arg(30_000).arg(0).arg(70);
+    admitted
+        .arg("cost_per_day")
+        .arg(1_000)
+        .arg("cost_per_month")
+        .arg(1_000);
+    let reply: Vec<i64> = admitted.invoke(&mut redis).unwrap();
+    assert_eq!(reply[0], 1, "{reply:?}");
+    let mut used = |key: &str| -> u64 {
+        redis::cmd("HGET")
+            .arg(key)
+            .arg("used")
+            .query(&mut redis)
+            .unwrap()
+    };
+    assert_eq!([used("day"), used("month")], [70, 70]);
+    let cancel = script(midnight + 1, include_str!("../redis_store/settle.lua"));
+    for _ in 0..2 {
+        let mut cancelled = cancel.key("day");
+        cancelled.key("month").key("noted").key("reserved");
+        cancelled.arg("lease").arg("").arg(0).arg(0);
+        cancelled.arg("cost_per_day").arg("cost_per_month");
+        let _: i64 = cancelled.invoke(&mut redis).unwrap();
+        let mut used = |key: &str| -> u64 {
+            redis::cmd("HGET")
+                .arg(key)
+                .arg("used")
+                .query(&mut redis)
+                .unwrap()
+        };
+        assert_eq!([used("day"), used("month")], [0, 0]);
+    }
+    let is_reserved: bool = redis::cmd("EXISTS")
+        .arg("reserved")
+        .query(&mut redis)
+        .unwrap();
+    assert!(!is_reserved);
+}
+
 /// A store, a separate connection to the same Redis, and the seconds of its clock.
 fn opened(server: &RedisServer) -> (Arc<dyn StateStore>, redis::Connection, u64) {
     let site = site(&server.url());

@@ -29,7 +29,10 @@ impl TaskCostChanges {
             return;
         }
         let labels = CostChangeLabels {
-            caller: caller.clone(),
+            caller: match &reservation.caller_label {
+                Some(label) => label.as_str().into(),
+                None => caller.clone(),
+            },
             model: reservation.model.clone(),
             channel: reservation.channel.clone(),
             currency: reservation.currency.clone(),

@@ -24,6 +24,7 @@ fn reservation() -> TaskCostReservation {
             second: None,
         },
         money: None,
+        caller_label: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::CheckBatchFilter;
 use crate::batch_record::BatchRecords;
 use crate::checked_batch::CheckedBatch;
+use crate::claimed_owner::ClaimedBatchOwner;
 use crate::file_record::BatchFileRecord;
 use bytes::Bytes;
 use headgate_core::catalog::model::Candidate;
@@ -41,6 +42,7 @@ impl CheckBatchFilter {
         let api = request.protocol.map(|protocol| protocol.descriptor().path);
         record.api = api.unwrap_or_default().to_owned();
         record.poll_ms = self.poll_ms;
+        record.claimed = ClaimedBatchOwner::find(caller);
         HookResult::later(async move {
             let records = BatchRecords {
                 state: &*self.state,

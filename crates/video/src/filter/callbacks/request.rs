@@ -129,6 +129,11 @@ impl CallbackSubscriptionFilter {
         if !self.delivers() {
             return Ok(());
         }
+        if request.caller.as_ref().is_some_and(|it| it.is_claimed()) {
+            return Err(place.refused(
+                "callbacks are not available to the caller of this token; poll the task",
+            ));
+        }
         if url.len() > URL_BYTES_MAX {
             return Err(place.refused(format!(
                 "expected a URL of at most {URL_BYTES_MAX} bytes, received {}",

@@ -77,6 +77,9 @@ impl MapTaskFilter {
                 self.native_created(response.request, &family, &document, (&id, &task))
             }
         };
+        let caller = response.request.caller.as_ref();
+        let caller_label = caller.and_then(|caller| caller.metric_label.as_ref());
+        let caller_label = caller_label.map(ToString::to_string);
         let create = response.request.state.get_mut::<CreateReservation>();
         let cost = price.map(|(price, currency)| NewTaskCost {
             key: task_key(&task),
@@ -88,6 +91,7 @@ impl MapTaskFilter {
                 currency,
                 price,
                 money: create.map(CreateReservation::keep),
+                caller_label,
             },
         });
         Ok((reply, cost))

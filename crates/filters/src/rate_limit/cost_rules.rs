@@ -1,0 +1,153 @@
+//! What a request has cost when it ends, by what its providers reported and by what they may have done.
+
+use super::cost_maximum::has_price;
+use headgate_core::catalog::price::{BillableMediaOutput, Cost, ExchangeCost, ModelPrice};
+use headgate_core::filter::failed_work::{FailedAttemptWork, FailedAttemptWorks};
+use headgate_core::filter::settlement::ExchangeSettlement;
+use headgate_core::filter::stream_info::StreamInfo;
+use headgate_core::filter::view::RequestView;
+use headgate_protocol::estimate::TokenEstimate;
+use headgate_protocol::thought_maximum::ThoughtMaximum;
+use headgate_protocol::usage::TokenUsage;
+use std::sync::Arc;
+
+/// By what a request costs that has reserved money.
+pub struct CostRules {
+    /// The prices by which it was reserved, for channels without any.
+    pub reserved_price: Arc<ModelPrice>,
+    /// What was reserved first.
+    pub reserved: u64,
+    pub estimate: TokenEstimate,
+    /// What the model may think without showing it.
+    pub thoughts: ThoughtMaximum,
+    /// Whether the provider works on although the caller has left.
+    pub is_background: bool,
+}
+
+impl CostRules {
+    /// What the last attempt costs on a channel with this price; what cannot be known costs what was reserved.
+    pub fn last_cost(
+        &self,
+        request: &RequestView,
+        settlement: ExchangeSettlement,
+        price: Option<&ModelPrice>,
+    ) -> u64 {
+        let info = &request.info;
+        if !info.may_have_cost {
+            return 0;
+        }
+        let price = self.price_or_reserved(price);
+        let failed = request.state.get::<FailedAttemptWorks>();
+        let in_failure = failed.and_then(|works| works.usage(info.attempt));
+        let counted = info.usage.counted().or(in_failure);
+        // What nobody reported of a whole response, or of one that the provider goes on to make, can be all that was reserved.
+        let is_whole = settlement == ExchangeSettlement::Complete || self.is_background;
+        if is_whole && counted.is_none() && price.tokens.is_some() {
+            return self.reserved;
+        }
+        let media = request.state.get::<BillableMediaOutput>();
+        let usage = self.usage(info, counted, settlement, price);
+        let cost = self.cost(price, usage.as_ref(), media);
+        match may_have_unseen_thoughts(settlement) {
+            true => cost.max(self.cost_with_thoughts(price, usage)),
+            false => cost,
+        }
+    }
+
+    /// What the attempts cost that failed before the last one: the usage that they reported, or else the estimated input of
+    /// those whose end is not known.
+    pub fn failed_cost<'w>(&self, works: impl Iterator<Item = &'w FailedAttemptWork>) -> u64 {
+        let costs = works.map(|work| {
+            let price = self.price_or_reserved(work.price.as_deref());
+            let estimated = TokenUsage {
+                input_tokens: Some(self.estimate.input),
+                ..TokenUsage::default()
+            };
+            match price.cost(Some(work.usage.as_ref().unwrap_or(&estimated)), None) {
+                ExchangeCost::Priced(Cost(nanos)) => nanos,
+                ExchangeCost::Unpriced | ExchangeCost::Unmetered => 0,
+            }
+        });
+        costs.fold(0, u64::saturating_add)
+    }
+
+    /// The prices of a channel, or those by which the request was reserved if it has none.
+    fn price_or_reserved<'p>(&'p self, price: Option<&'p ModelPrice>) -> &'p ModelPrice {
+        price
+            .filter(|price| has_price(price))
+            .unwrap_or(&self.reserved_price)
+    }
+
+    fn cost(
+        &self,
+        price: &ModelPrice,
+        usage: Option<&TokenUsage>,
+        media: Option<&BillableMediaOutput>,
+    ) -> u64 {
+        match price.cost(usage, media) {
+            ExchangeCost::Priced(Cost(nanos)) => nanos,
+            // Something has a price, since it was reserved, and the provider did not report that.
+            ExchangeCost::Unpriced | ExchangeCost::Unmetered => self.reserved,
+        }
+    }
+
+    /// The cost of a response that broke off, with the thoughts that it may not have shown: at most what was reserved.
+    fn cost_with_thoughts(&self, price: &ModelPrice, usage: Option<TokenUsage>) -> u64 {
+        let (Some(usage), Some(_)) = (usage, &price.tokens) else {
+            return 0;
+        };
+        let cost = match self.thoughts {
+            ThoughtMaximum::Unasked => return 0,
+            ThoughtMaximum::Unlimited => self.reserved,
+            ThoughtMaximum::Tokens(most) => {
+                let shown = usage.output_tokens.unwrap_or(0);
+                let with_thoughts = TokenUsage {
+                    output_tokens: Some(shown.saturating_add(most)),
+                    reasoning_tokens: Some(most.max(usage.reasoning_tokens.unwrap_or(0))),
+                    ..usage
+                };
+                self.cost(price, Some(&with_thoughts), None)
+            }
+        };
+        cost.min(self.reserved)
+    }
+
+    /// The usage that the provider reported. If its response broke off before, and tokens are all that has a price: the
+    /// estimated input, and at least one output token per event.
+    fn usage(
+        &self,
+        info: &StreamInfo,
+        counted: Option<&TokenUsage>,
+        settlement: ExchangeSettlement,
+        price: &ModelPrice,
+    ) -> Option<TokenUsage> {
+        let counted = counted.copied();
+        if settlement == ExchangeSettlement::Complete && counted.is_some() {
+            return counted;
+        }
+        if price.tokens.is_none() || price.audio_minute.is_some() {
+            return counted;
+        }
+        let usage = counted.unwrap_or_default();
+        Some(TokenUsage {
+            input_tokens: usage.input_tokens.or(Some(self.estimate.input)),
+            output_tokens: Some(usage.output_tokens.unwrap_or(0).max(info.events)),
+            ..usage
+        })
+    }
+}
+
+/// Whether a response had begun, and broke off before its usage is certain.
+fn may_have_unseen_thoughts(settlement: ExchangeSettlement) -> bool {
+    match settlement {
+        ExchangeSettlement::ClientCancelled
+        | ExchangeSettlement::WriteTimeout
+        | ExchangeSettlement::UpstreamCut
+        | ExchangeSettlement::UsageMissing
+        | ExchangeSettlement::UsageImplausible
+        | ExchangeSettlement::Denied => true,
+        ExchangeSettlement::Complete
+        | ExchangeSettlement::UpstreamError
+        | ExchangeSettlement::GatewayReply => false,
+    }
+}
