@@ -19,6 +19,7 @@ const LIST: &[&dyn Feature] = &[
     &headgate_media::feature::MediaFeature,
     &headgate_batch::feature::BatchFeature,
     &headgate_usage::feature::UsageFeature,
+    &headgate_alerts::feature::AlertsFeature,
     &headgate_paid::feature::PaidFeature,
     &headgate_video::feature::VideoFeature,
 ];

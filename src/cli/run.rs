@@ -82,6 +82,7 @@ pub fn gateway(
 ) -> Result<ReadyGateway, CommandError> {
     let features = shared.list;
     let metrics = Arc::new(Metrics::new(shared.list, &shared.features));
+    let shared_values = shared.features.clone();
     let reloader = Arc::new(SnapshotReloader::start(
         &args.config.path(),
         shared,
@@ -125,7 +126,7 @@ pub fn gateway(
         access_log: access_log.clone(),
         log: log.lines,
         ready,
-        findings: FindingChangeLogger::new(pages.clone()),
+        findings: FindingChangeLogger::new(pages.clone(), &shared_values),
         memory: MemoryTrim::start(),
         drain_state: process.drain_state(),
         limits: server.limits.clone(),

@@ -2,6 +2,7 @@
 
 pub mod background;
 pub mod exchange_recorder;
+pub mod finding_listener;
 pub mod findings;
 pub mod metrics;
 pub mod pages;
@@ -12,6 +13,7 @@ use crate::outgoing::OutgoingClients;
 use crate::state::settings::StoreOpener;
 use background::BackgroundWork;
 use exchange_recorder::ExchangeRecorder;
+use finding_listener::FindingListener;
 use findings::FeatureFindingDefinitions;
 use metrics::FeatureMetrics;
 use pages::FeatureAdminPage;
@@ -101,6 +103,11 @@ pub trait Feature: Sync {
         FeatureFindingDefinitions::NONE
     }
 
+    /// What learns of the findings of the gateway.
+    fn finding_listener(&self, _shared: &FeatureTypeMap) -> Option<Arc<dyn FindingListener>> {
+        None
+    }
+
     /// Adds members to the page `/overview`, from the values of the snapshot in use. They contain no secrets and no bodies.
     fn add_overview(&self, _values: &FeatureTypeMap, _overview: &mut Map<String, Value>) {}
 }
@@ -140,6 +147,13 @@ impl FeatureList {
         let features = self.0.iter();
         let recorders = features.filter_map(|feature| feature.exchange_recorder(shared));
         recorders.collect()
+    }
+
+    /// What learns of findings.
+    pub fn finding_listeners(self, shared: &FeatureTypeMap) -> Vec<Arc<dyn FindingListener>> {
+        let features = self.0.iter();
+        let listeners = features.filter_map(|feature| feature.finding_listener(shared));
+        listeners.collect()
     }
 
     /// What all features share between snapshots.

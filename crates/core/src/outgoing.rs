@@ -2,6 +2,7 @@
 
 pub mod bucket_client;
 pub mod delivery_client;
+pub mod event_delivery;
 
 use bucket_client::BucketClient;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! Tests of observability: the admin pages, the metrics, the access log, the process log.
 
 mod admin;
+mod alerts;
 mod captures;
 mod channel_commands;
 mod command_setup;

@@ -91,6 +91,7 @@ pub(super) const OUTSIDE: &[(&str, &[&str])] = &[
             "media",
             "batch",
             "usage",
+            "alerts",
             "video",
             "paid",
             "filters",

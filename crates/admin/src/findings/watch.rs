@@ -1,8 +1,11 @@
 //! Logs findings when they appear and when they are over, so that the log shows afterwards what the pages showed.
 
 use crate::AdminApp;
+use headgate_core::feature::FeatureTypeMap;
+use headgate_core::feature::finding_listener::FindingListener;
 use headgate_core::finding::{FindingSeverity, LiveFinding};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A finding that was absent for so long is over. One that comes and goes is not logged each time.
@@ -14,15 +17,25 @@ const LINES_MAX: usize = 20;
 pub struct FindingChangeLogger {
     app: AdminApp,
     present: PresentFindings,
+    listeners: Vec<Arc<dyn FindingListener>>,
 }
 
-/// A finding by its code and subject, with the time when it was last there.
+/// A finding by its code and subject, with its severity and the time when it was last there.
 #[derive(Default)]
-struct PresentFindings(HashMap<(&'static str, String), Instant>);
+struct PresentFindings(HashMap<(&'static str, String), (FindingSeverity, Instant)>);
+
+/// A finding that is over.
+struct EndedFinding {
+    severity: FindingSeverity,
+    code: &'static str,
+    subject: String,
+}
 
 impl FindingChangeLogger {
-    pub fn new(app: AdminApp) -> Self {
+    /// `shared` is what features share between snapshots.
+    pub fn new(app: AdminApp, shared: &FeatureTypeMap) -> Self {
         Self {
+            listeners: app.features.finding_listeners(shared),
             app,
             present: PresentFindings::default(),
         }
@@ -40,8 +53,15 @@ impl FindingChangeLogger {
         if left > 0 {
             tracing::warn!(count = left, "more findings not logged; see GET /findings");
         }
-        for (code, subject) in over.into_iter().take(LINES_MAX) {
+        for EndedFinding { code, subject, .. } in over.iter().take(LINES_MAX) {
             tracing::info!(code, subject, "finding is over");
+        }
+        for listener in &self.listeners {
+            new.iter()
+                .for_each(|finding| listener.finding_began(finding));
+            for ended in &over {
+                listener.finding_over(ended.severity, ended.code, &ended.subject);
+            }
         }
     }
 }
@@ -52,18 +72,23 @@ impl PresentFindings {
         &mut self,
         findings: &'f [LiveFinding],
         now: Instant,
-    ) -> (Vec<&'f LiveFinding>, Vec<(&'static str, String)>) {
+    ) -> (Vec<&'f LiveFinding>, Vec<EndedFinding>) {
         let mut new = Vec::new();
         for finding in findings {
-            let known = self.0.insert((finding.code, finding.key()), now);
+            let state = (finding.severity, now);
+            let known = self.0.insert((finding.code, finding.key()), state);
             if known.is_none() {
                 new.push(finding);
             }
         }
-        let is_over = |last: &Instant| now.saturating_duration_since(*last) >= ABSENT_MIN;
-        let over = self.0.extract_if(|_, last| is_over(last));
-        let over = over.map(|(name, _)| name).collect();
-        (new, over)
+        let is_over = |last: Instant| now.saturating_duration_since(last) >= ABSENT_MIN;
+        let over = self.0.extract_if(|_, (_, last)| is_over(*last));
+        let over = over.map(|((code, subject), (severity, _))| EndedFinding {
+            severity,
+            code,
+            subject,
+        });
+        (new, over.collect())
     }
 }
 
@@ -106,7 +131,7 @@ mod tests {
         let mut update = |seconds: u64, findings: &[LiveFinding]| {
             let (new, over) = present.update(findings, start + Duration::from_secs(seconds));
             let new = new.iter().map(|finding| finding.subject.clone()).collect();
-            let over = over.into_iter().map(|(_, subject)| subject).collect();
+            let over = over.into_iter().map(|ended| ended.subject).collect();
             (new, over)
         };
         let names =

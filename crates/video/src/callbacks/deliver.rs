@@ -7,16 +7,13 @@ use super::worker::{CallbackWorker, CallbackWorkerContext};
 use bytes::Bytes;
 use headgate_core::catalog::caller::Caller;
 use headgate_core::outgoing::delivery_client::EventPost;
+use headgate_core::outgoing::event_delivery::{event_headers, retry_delay};
 use headgate_core::state::StoreUnavailable;
 use headgate_core::state::calendar::{unix_ms, whole_ms};
 use headgate_core::state::records::RecordKind;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use std::sync::Arc;
+use http::StatusCode;
 use std::time::Duration;
 
-const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
-const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
-const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 /// How long an event waits until it is looked at again whether the earlier one is still being sent.
 const ORDER_WAIT_MS: u64 = 1_000;
 
@@ -94,7 +91,12 @@ impl CallbackWorker {
         let body = Bytes::from(leased.value.body.clone());
         let event = EventPost {
             url: &leased.value.url,
-            headers: headers(caller, &leased.key, unix_ms() / 1_000, &body),
+            headers: event_headers(
+                &caller.webhook_secrets,
+                &leased.key,
+                unix_ms() / 1_000,
+                &body,
+            ),
             body,
         };
         match self.sender.post(event, &context.egress).await {
@@ -126,7 +128,7 @@ impl CallbackWorker {
             }
             AttemptResult::Gone(error) => (error, None),
             AttemptResult::Failed(error, retry_after) => {
-                let delay = sent.value.retry_delay(retry_after, (self.random)());
+                let delay = retry_delay(sent.value.attempts, retry_after, (self.random)());
                 (error, delay)
             }
         };
@@ -251,28 +253,4 @@ pub(super) async fn decide_order(
             _ => SendOrderDecision::WaitUntil(now_ms),
         },
     })
-}
-
-/// The headers of an attempt. A caller without secrets gets no signature.
-fn headers(caller: &Caller, id: &Arc<str>, timestamp: u64, body: &[u8]) -> HeaderMap {
-    let signatures: Vec<String> = caller
-        .webhook_secrets
-        .iter()
-        .map(|secret| secret.sign(id, timestamp, body))
-        .collect();
-    let mut headers = HeaderMap::new();
-    let json = HeaderValue::from_static("application/json");
-    headers.insert(header::CONTENT_TYPE, json);
-    headers.insert(WEBHOOK_TIMESTAMP, HeaderValue::from(timestamp));
-    for (name, value) in [
-        (WEBHOOK_ID, id.to_string()),
-        (WEBHOOK_SIGNATURE, signatures.join(" ")),
-    ] {
-        if let Ok(value) = HeaderValue::from_str(&value)
-            && !value.is_empty()
-        {
-            headers.insert(name, value);
-        }
-    }
-    headers
 }

@@ -63,6 +63,8 @@ record_kinds! {
     DeletedTask = "deleted_task",
     /// The cost of a video task whose end is not known yet.
     TaskCost = "task_cost",
+    /// A finding that waits for its delivery to a receiver of alerts.
+    Alert = "alert",
     /// What one process counted of the use of a day.
     UsageDay = "usage_day",
     /// Thoughts of a model for a caller that gives back only a handle of them, sealed.
