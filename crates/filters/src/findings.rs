@@ -1,11 +1,12 @@
 //! Findings about limits of callers and copies of requests.
 
+use crate::rate_limit::budget_findings::BUDGET_USED;
 use headgate_core::feature::findings::FeatureFindingDefinitions;
 use headgate_core::finding::counter_rule::{CounterFindingRule, MINUTE, all, except, share};
 use headgate_core::finding::{FindingArea, FindingSeverity};
 
 pub(crate) const FINDINGS: FeatureFindingDefinitions = FeatureFindingDefinitions {
-    sources: &[],
+    sources: &[BUDGET_USED],
     rules: &[COPIES_FAILING, LIMITS_UNCHECKED],
     refusing: &[],
 };

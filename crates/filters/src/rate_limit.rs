@@ -1,5 +1,6 @@
 //! `rate_limit`: admits requests within their caller's limits, and settles on the actual usage.
 
+pub(crate) mod budget_findings;
 pub(crate) mod budget_metrics;
 mod cost_maximum;
 mod cost_rules;

@@ -5,6 +5,7 @@ use headgate_core::catalog::caller::Callers;
 use headgate_core::catalog::price::NANOS;
 use headgate_core::feature::metrics::{FeatureMetrics, registered};
 use headgate_core::state::admission::{AdmissionLimit, CounterKey, LimitStatus};
+use headgate_core::state::calendar::{unix_ms, whole_ms};
 use headgate_core::state::lock::lock;
 use prometheus::{GaugeVec, Opts, Registry};
 use std::collections::{HashMap, HashSet};
@@ -18,10 +19,13 @@ const LEVELS_MAX: usize = 20_000;
 pub struct BudgetLevels(Mutex<HashMap<CounterKey, BudgetLevel>>);
 
 /// In billionths of the currency's unit.
-struct BudgetLevel {
-    left: u64,
-    most: u64,
-    currency: Arc<str>,
+#[derive(Clone)]
+pub struct BudgetLevel {
+    pub left: u64,
+    pub most: u64,
+    pub currency: Arc<str>,
+    /// Unix milliseconds at which the whole budget is free again.
+    pub until_ms: u64,
 }
 
 /// Shows the levels of budgets.
@@ -40,6 +44,7 @@ impl BudgetLevels {
         cost: &CostMaximum,
         unnamed: Option<&Arc<str>>,
     ) {
+        let now_ms = unix_ms();
         let mut levels = lock(&self.0);
         for (limit, status) in limits.iter().zip(statuses) {
             let is_known = levels.contains_key(&limit.counter);
@@ -50,10 +55,21 @@ impl BudgetLevels {
                     left: status.remaining,
                     most: limit.most,
                     currency: cost.currency().clone(),
+                    until_ms: now_ms.saturating_add(whole_ms(status.reset)),
                 };
                 levels.insert(limit.counter.clone(), level);
             }
         }
+    }
+
+    /// The budgets of which at least this share is used, from 0 to 1, as of their last requests.
+    pub fn used(&self, share: f64) -> Vec<(CounterKey, BudgetLevel)> {
+        let levels = lock(&self.0);
+        let used = levels
+            .iter()
+            .filter(|(_, level)| level.used_share() >= share);
+        used.map(|(counter, level)| (counter.clone(), level.clone()))
+            .collect()
     }
 
     /// Forgets budgets that no caller of the configuration has. Those of callers that tokens claim come back with their next
@@ -66,6 +82,23 @@ impl BudgetLevels {
             });
         }
         lock(&self.0).retain(|counter, _| known.contains(counter));
+    }
+}
+
+#[cfg(test)]
+impl FromIterator<(CounterKey, BudgetLevel)> for BudgetLevels {
+    fn from_iter<I: IntoIterator<Item = (CounterKey, BudgetLevel)>>(levels: I) -> Self {
+        Self(Mutex::new(levels.into_iter().collect()))
+    }
+}
+
+impl BudgetLevel {
+    /// How much of the budget is used, from 0 to 1.
+    pub fn used_share(&self) -> f64 {
+        match self.most {
+            0 => 1.0,
+            most => 1.0 - self.left as f64 / most as f64,
+        }
     }
 }
 
