@@ -22,6 +22,17 @@ Examples:
 Exit status: 0 if the gateway would accept the request or reply to it, 1 if it would refuse it or the configuration is
 invalid, 2 for wrong arguments.";
 
+pub const PRICES: &str = "\
+Example:
+  headgate prices import model_prices_and_context_window.json --config routes.yaml";
+
+pub const PRICES_IMPORT: &str = "\
+Examples:
+  headgate prices import model_prices_and_context_window.json > prices.yaml
+  headgate prices import model_prices_and_context_window.json --apply --config routes.yaml
+
+Exit status: 0 if it succeeds, 1 if the list is refused or the configuration is invalid, 2 for wrong arguments.";
+
 pub const SCHEMA: &str = "\
 Examples:
   headgate schema > routes.schema.json

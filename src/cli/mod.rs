@@ -45,6 +45,8 @@ mod output_failure;
 mod plan_changes;
 #[cfg(feature = "wasm")]
 mod plugin;
+mod price_list;
+mod prices;
 mod progress;
 mod protocols;
 mod reload_config;
@@ -138,6 +140,10 @@ enum CliCommand {
     /// Prints what callers, models and channels of a running gateway have used, by day in UTC.
     #[command(after_help = examples::USAGE)]
     Usage(usage::UsageArgs),
+    /// Reads public lists of prices.
+    #[command(subcommand)]
+    #[command(after_help = examples::PRICES)]
+    Prices(prices::PricesCommand),
     /// Keeps new requests from a channel of a running gateway.
     #[command(after_help = examples::DRAIN)]
     Drain(channel_action::ChannelActionArgs),
@@ -218,6 +224,7 @@ impl CliCommand {
             | Self::LogFilter(_)
             | Self::Task(_)
             | Self::Usage(_)
+            | Self::Prices(_)
             | Self::Completions(_)
             | Self::Man(_) => false,
         }
@@ -259,6 +266,7 @@ pub fn main() -> ExitCode {
         CliCommand::LogFilter(args) => log_filter::run(&args),
         CliCommand::Task(command) => task::run(&command),
         CliCommand::Usage(args) => usage::run(&args),
+        CliCommand::Prices(command) => prices::run(&command),
         CliCommand::Completions(args) => completions::run(&args),
         CliCommand::Man(args) => man::run(&args),
         #[cfg(feature = "wasm")]

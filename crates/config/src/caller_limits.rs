@@ -66,3 +66,33 @@ pub struct CallerModelLimitsConfig {
     /// Money for ever, as `cost_per_day`. Raise it when the caller has spent it. Default: no limit.
     pub cost_total: Option<UnitPrice>,
 }
+
+/// A budget of a key, or of a model for all callers.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetConfig {
+    /// Money in a calendar day, UTC, in the currency of `prices`: what a request can cost is reserved before it is sent, and
+    /// settled on its cost. At most 9000000. Requires `prices`. Default: no limit.
+    pub cost_per_day: Option<UnitPrice>,
+    /// Money in a calendar month, UTC, as `cost_per_day`. Default: no limit.
+    pub cost_per_month: Option<UnitPrice>,
+    /// Money for ever, as `cost_per_day`. Raise it when it is spent. Default: no limit.
+    pub cost_total: Option<UnitPrice>,
+}
+
+impl BudgetConfig {
+    /// The same as limits of a caller.
+    pub fn limits(self) -> CallerLimitsConfig {
+        let Self {
+            cost_per_day,
+            cost_per_month,
+            cost_total,
+        } = self;
+        CallerLimitsConfig {
+            cost_per_day,
+            cost_per_month,
+            cost_total,
+            ..CallerLimitsConfig::default()
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! `callers` of `routes.yaml`: their keys and what each may do.
 
-use crate::caller_limits::CallerLimitsConfig;
+use crate::caller_limits::{BudgetConfig, CallerLimitsConfig};
 use headgate_core::scalar::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -60,6 +60,9 @@ pub struct CallerKeyConfig {
     pub models: Option<Vec<String>>,
     /// Names of routes that the key may be used on. Default: all.
     pub routes: Option<Vec<String>>,
+    /// Budget in money of requests with this key, besides those of the caller, on routes with `rate_limit`. Default: none.
+    #[serde(default)]
+    pub budget: BudgetConfig,
     /// Networks of clients that may use the key, such as `10.0.0.0/8`. Default: all.
     pub networks: Option<Vec<String>>,
 }

@@ -38,13 +38,14 @@ const CREDENTIAL_KEYS: [&str; 21] = [
 /// Keys of a caller that hold no secret.
 const CALLER_KEYS: [&str; 4] = ["name", "models", "limits", "group"];
 /// Keys of a caller's named key that hold no secret.
-const NAMED_KEY_KEYS: [&str; 6] = [
+const NAMED_KEY_KEYS: [&str; 7] = [
     "label",
     "not_before",
     "not_after",
     "models",
     "routes",
     "networks",
+    "budget",
 ];
 
 /// A key and the white space after its colon.

@@ -1,6 +1,7 @@
 //! `models` of `routes.yaml`: what is known of platform models besides the channels that serve them.
 
 use super::affinity::AffinityConfig;
+use super::caller_limits::BudgetConfig;
 use super::protocols::ProtocolName;
 use super::translation::OnLossConfig;
 use headgate_core::scalar::one_or_more::OneOrMore;
@@ -40,6 +41,9 @@ pub struct ModelPropertiesConfig {
     /// protocol `messages`; at most `context_window`. Set it to what the model can write. Default: 8192, or
     /// `context_window` if that is less.
     pub max_output_tokens: Option<NonZeroU64>,
+    /// Budget in money of the model that all callers use up together, besides their own, on routes with `rate_limit`. Default:
+    /// none.
+    pub budget: BudgetConfig,
     /// Other platform models that stand in for this one, by the cause of its failure. Default: none.
     pub fallback: ModelFallbackConfig,
 }

@@ -11,4 +11,5 @@ mod diff_and_replay;
 mod exit_codes;
 mod family;
 mod file_errors;
+mod prices;
 mod settings_printed;

@@ -10,6 +10,7 @@ mod deadlines;
 mod groups;
 mod request_heads;
 mod settlement;
+mod shared_budgets;
 mod shared_limits;
 mod slow_readers;
 mod spooling;

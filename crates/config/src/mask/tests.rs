@@ -99,7 +99,7 @@ fn what_is_no_secret_stays_readable() {
         "base_url: https://host/v1",
         "tls: {key: gate.pem}",
         "callers: [{name: ann, models: [demo-small], limits: {concurrent: 3}}]",
-        "callers: [{name: ann, keys: [{label: old, not_after: 2027-01-01, routes: [chat], networks: [10.0.0.0/8], models: [a]}]}]",
+        "callers: [{name: ann, keys: [{label: old, not_after: 2027-01-01, routes: [chat], networks: [10.0.0.0/8], models: [a], budget: {cost_per_day: 2}}]}]",
         "set_headers: {x-v: {source: path, match: ^/v1, value: $1}}",
         "credential: {beaer: \"${KEY}\", token: \"${KEY}\"}",
         "callers: [{name: ann, expires: 2027-01-01}]",

@@ -1,7 +1,7 @@
 //! Checks budgets in money: what a request can cost must be known before it is sent.
 
 use super::ProblemCollector;
-use super::caller_limits::declared_limits;
+use super::caller_limits::{DeclaredBudget, declared_limits};
 use super::router::{Route, Router};
 use crate::caller_limits::{CallerLimitsConfig, CallerModelLimitsConfig};
 use crate::callers::CallerConfig;
@@ -31,7 +31,11 @@ type Amounts = [(&'static str, Option<UnitPrice>); 3];
 
 /// Reports budgets that are too large to be exact, and models of callers with budgets whose requests have no bound.
 pub(crate) fn check(
-    (configs, groups): (&[CallerConfig], &BTreeMap<String, CallerGroupConfig>),
+    (configs, groups, budgets): (
+        &[CallerConfig],
+        &BTreeMap<String, CallerGroupConfig>,
+        &[DeclaredBudget],
+    ),
     callers: &Callers,
     catalog: &Catalog,
     problems: &mut ProblemCollector<'_>,
@@ -53,6 +57,18 @@ pub(crate) fn check(
             callers.any(|config| may_use(config, model))
         };
         check_limits(&group.limits, &at, is_theirs, catalog, problems);
+    }
+    for budget in budgets {
+        let is_theirs = |model: &Model| {
+            let is_model = budget
+                .model
+                .as_ref()
+                .is_none_or(|name| **name == *model.name);
+            let caller = budget.caller.as_deref();
+            let caller = caller.and_then(|name| callers.by_name(Some(name)));
+            is_model && caller.is_none_or(|caller| caller.may_use_model(&model.name))
+        };
+        check_limits(&budget.limits, &budget.at, is_theirs, catalog, problems);
     }
 }
 
@@ -84,16 +100,24 @@ fn check_limits(
 
 /// Reports routes on which a caller can spend money although none of its budgets is enforced there.
 pub(crate) fn check_enforced(
-    (configs, groups): (&[CallerConfig], &BTreeMap<String, CallerGroupConfig>),
+    (configs, groups, budgets): (
+        &[CallerConfig],
+        &BTreeMap<String, CallerGroupConfig>,
+        &[DeclaredBudget],
+    ),
     router: &Router,
     filters: &FilterRegistry,
     problems: &mut ProblemCollector<'_>,
 ) {
-    let mut budgets = declared_limits(configs, groups).filter_map(|(at, limits)| {
+    let others = budgets
+        .iter()
+        .map(|budget| (budget.at.clone(), &budget.limits));
+    let declared = declared_limits(configs, groups).chain(others);
+    let mut declared = declared.filter_map(|(at, limits)| {
         let key = first_budget(limits)?;
         Some(format!("{at}/{key}"))
     });
-    let Some(at) = budgets.next() else {
+    let Some(at) = declared.next() else {
         return;
     };
     let spends = |route: &&Arc<Route>| {

@@ -1,7 +1,9 @@
 //! Builds the keys of callers: the only one without a name, and named ones with times and restrictions.
 
 use super::ProblemCollector;
+use super::caller_limits::build_key_limits;
 use super::router::Router;
+use crate::caller_limits::BudgetConfig;
 use crate::callers::{CallerConfig, CallerKeyConfig};
 use headgate_core::catalog::caller::{Caller, Callers, KeyDigest};
 use headgate_core::catalog::caller_key::CallerKey;
@@ -50,7 +52,11 @@ pub(super) fn build(
             let reason = format!("duplicate key `{}` of caller `{}`", key.label, config.name);
             problems.error(&format!("{at}/label"), reason, None);
         }
-        Arc::new(caller.with_key(Arc::new(build_key(key, &at, problems))))
+        let mut holder = caller.with_key(Arc::new(build_key(key, &at, problems)));
+        if key.budget != BudgetConfig::default() {
+            holder.limits = build_key_limits(caller, &key.label, key.budget);
+        }
+        Arc::new(holder)
     });
     let holders: Vec<_> = only.into_iter().chain(named).collect();
     for ((place, digest), holder) in key_digests(config).zip(holders) {
@@ -127,6 +133,7 @@ fn build_key(config: &CallerKeyConfig, at: &str, problems: &mut ProblemCollector
         models,
         routes,
         networks,
+        budget: _,
     } = config;
     for (name, list) in [
         ("models", models),

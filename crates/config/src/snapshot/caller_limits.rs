@@ -1,16 +1,19 @@
 //! Builds limits of callers and groups, for each model with limits of its own.
 
 use super::ProblemCollector;
-use crate::caller_limits::{CallerLimitsConfig, CallerModelLimitsConfig};
+use crate::caller_limits::{BudgetConfig, CallerLimitsConfig, CallerModelLimitsConfig};
 use crate::callers::CallerConfig;
 use crate::groups::CallerGroupConfig;
+use crate::model_properties::ModelPropertiesConfig;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::by_model_name::ByModelName;
+use headgate_core::catalog::caller::Caller;
 use headgate_core::catalog::limits::CallerLimits;
 use headgate_core::pointer::child;
 use headgate_core::scalar::UnitPrice;
 use headgate_core::scalar::model_pattern::ModelPattern;
 use headgate_core::state::admission::LimitKind;
+use headgate_core::state::counter_key::{EVERY_CALLER, KEY_PREFIX};
 use headgate_protocol::nearest::nearest;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -82,6 +85,73 @@ fn amounts(config: &CallerModelLimitsConfig) -> [(LimitKind, Option<u64>); 8] {
         (LimitKind::CostPerMonth, nanos(cost_per_month)),
         (LimitKind::CostTotal, nanos(cost_total)),
     ]
+}
+
+/// The budgets of models that all callers share; `None` if no model has one.
+pub(super) fn build_shared_budgets(
+    models: &BTreeMap<String, ModelPropertiesConfig>,
+) -> Option<Arc<CallerLimits>> {
+    let every_caller = EVERY_CALLER.into();
+    let mut limits = CallerLimits::default();
+    for (name, config) in models {
+        if config.budget != BudgetConfig::default() {
+            let amounts = budget_amounts(config.budget);
+            limits.add_model(&every_caller, &name.as_str().into(), &amounts);
+        }
+    }
+    (!limits.is_empty()).then(|| Arc::new(limits))
+}
+
+/// The limits of requests with a key that has this budget, besides those of its caller.
+pub(super) fn build_key_limits(caller: &Caller, label: &str, budget: BudgetConfig) -> CallerLimits {
+    let holder = format!("{KEY_PREFIX}{}/{label}", caller.name).into();
+    caller.limits.with_own(&holder, &budget_amounts(budget))
+}
+
+fn budget_amounts(budget: BudgetConfig) -> [(LimitKind, Option<u64>); 3] {
+    let nanos = |amount: Option<UnitPrice>| amount.map(UnitPrice::nanos);
+    [
+        (LimitKind::CostPerDay, nanos(budget.cost_per_day)),
+        (LimitKind::CostPerMonth, nanos(budget.cost_per_month)),
+        (LimitKind::CostTotal, nanos(budget.cost_total)),
+    ]
+}
+
+/// The budgets of keys and models as they are written, each with its place, as limits.
+pub(super) fn declared_budgets(
+    callers: &[CallerConfig],
+    models: &BTreeMap<String, ModelPropertiesConfig>,
+) -> Vec<DeclaredBudget> {
+    let none = BudgetConfig::default();
+    let of_models = models.iter().filter(|(_, config)| config.budget != none);
+    let of_models = of_models.map(|(name, config)| DeclaredBudget {
+        at: child(&child("/models", name), "budget"),
+        limits: config.budget.limits(),
+        model: Some(name.clone()),
+        caller: None,
+    });
+    let keys = callers.iter().enumerate().flat_map(|(index, caller)| {
+        let keys = caller.keys.iter().enumerate();
+        keys.map(move |(key, config)| (index, caller, key, config))
+    });
+    let of_keys = keys.filter(|(_, _, _, config)| config.budget != none);
+    let of_keys = of_keys.map(|(index, caller, key, config)| DeclaredBudget {
+        at: format!("/callers/{index}/keys/{key}/budget"),
+        limits: config.budget.limits(),
+        model: None,
+        caller: Some(caller.name.clone()),
+    });
+    of_models.chain(of_keys).collect()
+}
+
+/// A budget of a key or of a model.
+pub(super) struct DeclaredBudget {
+    pub at: String,
+    pub limits: CallerLimitsConfig,
+    /// The only model that it is for.
+    pub model: Option<String>,
+    /// The only caller that it is for.
+    pub caller: Option<String>,
 }
 
 /// The limits of all callers and groups as they are written, each with its place.

@@ -2,12 +2,13 @@
 
 use super::ProblemCollector;
 use super::caller_keys;
-use super::caller_limits::{build_limits, check_models, declared_limits};
+use super::caller_limits::{build_limits, build_shared_budgets, check_models, declared_limits};
 use super::groups;
 use super::router::{Route, Router};
 use crate::caller_limits::CallerLimitsConfig;
 use crate::callers::CallerConfig;
 use crate::groups::CallerGroupConfig;
+use crate::model_properties::ModelPropertiesConfig;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::base_url;
 use headgate_core::catalog::caller::{Caller, Callers};
@@ -25,11 +26,15 @@ const WEBHOOK_URL_BYTES_MAX: usize = 2_048;
 /// Builds the callers; reports a key or name that two callers share.
 pub(crate) fn build(
     configs: &[CallerConfig],
-    group_configs: &BTreeMap<String, CallerGroupConfig>,
+    (group_configs, models): (
+        &BTreeMap<String, CallerGroupConfig>,
+        &BTreeMap<String, ModelPropertiesConfig>,
+    ),
     catalog: &Catalog,
     problems: &mut ProblemCollector<'_>,
 ) -> Callers {
-    let group_limits = groups::build(group_configs, catalog, problems);
+    let shared = build_shared_budgets(models);
+    let group_limits = groups::build(group_configs, shared.as_ref(), catalog, problems);
     groups::check_use(group_configs, configs, problems);
     let mut callers = Callers::default();
     let mut names = HashSet::new();
@@ -50,6 +55,7 @@ pub(crate) fn build(
         );
         let mut caller = Caller::new(&config.name, &config.models);
         let group = groups::find(config, &group_limits, &at, problems);
+        let group = group.or_else(|| shared.clone());
         caller.limits = build_limits(&caller.name, &config.limits, catalog).with_group(group);
         caller.webhook_secrets = webhook_secrets(&config.webhook_secrets, &at, problems);
         caller.webhook_url = webhook_url(config, &at, problems);

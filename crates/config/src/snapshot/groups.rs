@@ -7,7 +7,7 @@ use crate::groups::CallerGroupConfig;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::limits::CallerLimits;
 use headgate_core::pointer::child;
-use headgate_core::state::counter_key::GROUP_PREFIX;
+use headgate_core::state::counter_key::{GROUP_PREFIX, RESERVED_PREFIXES};
 use headgate_protocol::nearest::nearest;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ pub(super) type GroupLimits = BTreeMap<String, Arc<CallerLimits>>;
 /// Builds the groups; reports limits that only callers can have.
 pub(super) fn build(
     configs: &BTreeMap<String, CallerGroupConfig>,
+    shared: Option<&Arc<CallerLimits>>,
     catalog: &Catalog,
     problems: &mut ProblemCollector<'_>,
 ) -> GroupLimits {
@@ -33,6 +34,7 @@ pub(super) fn build(
         check_models(&config.limits, catalog, &child(&at, "models"), problems);
         let holder = format!("{GROUP_PREFIX}{name}").into();
         let limits = build_limits(&holder, &config.limits, catalog);
+        let limits = limits.with_group(shared.cloned());
         (name.clone(), Arc::new(limits))
     });
     groups.collect()
@@ -45,8 +47,12 @@ pub(super) fn find(
     at: &str,
     problems: &mut ProblemCollector<'_>,
 ) -> Option<Arc<CallerLimits>> {
-    if config.name.starts_with(GROUP_PREFIX) {
-        let reason = format!("a name that begins with `{GROUP_PREFIX}` is that of a group");
+    let mut reserved = RESERVED_PREFIXES.iter();
+    if let Some(prefix) = reserved.find(|prefix| config.name.starts_with(**prefix)) {
+        let reason = match *prefix {
+            GROUP_PREFIX => format!("a name that begins with `{GROUP_PREFIX}` is that of a group"),
+            _ => format!("no caller has a name that begins with `{prefix}`"),
+        };
         problems.error(&child(at, "name"), reason, Some("choose another name"));
     }
     let name = config.group.as_ref()?;

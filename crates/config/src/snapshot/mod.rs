@@ -302,8 +302,19 @@ pub fn build_loaded(
     };
     let catalog = models::build(channels, declared_names, served, lookups, &mut problems);
     let catalog = Arc::new(catalog);
-    let callers = Arc::new(callers::build(&declared, &groups, &catalog, &mut problems));
-    budgets::check((&declared, &groups), &callers, &catalog, &mut problems);
+    let callers = Arc::new(callers::build(
+        &declared,
+        (&groups, &models),
+        &catalog,
+        &mut problems,
+    ));
+    let budgets = caller_limits::declared_budgets(&declared, &models);
+    budgets::check(
+        (&declared, &groups, &budgets),
+        &callers,
+        &catalog,
+        &mut problems,
+    );
     features.set(callers.clone());
     let filters = shared.list.filters();
     let declared_routes = routes::DeclaredRoutes {
@@ -334,7 +345,12 @@ pub fn build_loaded(
     }
     callers::check_enforced((&declared, &groups), &router, &filters, &mut problems);
     caller_keys::check_routes(&declared, &router, &mut problems);
-    budgets::check_enforced((&declared, &groups), &router, &filters, &mut problems);
+    budgets::check_enforced(
+        (&declared, &groups, &budgets),
+        &router,
+        &filters,
+        &mut problems,
+    );
     callers::check_webhooks(&declared, &router, &filters, &mut problems);
     usability::ConfigLinter {
         declared_callers: &declared,

@@ -203,6 +203,7 @@ fn properties(
             translate: _,
             on_loss: _,
             max_output_tokens: _,
+            budget: _,
         } = config.clone();
         let default = ModelProperties::default();
         let at = format!("{}/profile", entry_pointer(name));

@@ -50,6 +50,14 @@ impl CallerLimits {
         self
     }
 
+    /// These limits for requests of `holder` alone, besides its own ones, which are counted apart.
+    pub fn with_own(&self, holder: &Arc<str>, amounts: &LimitAmounts) -> Self {
+        Self {
+            connections: self.connections,
+            ..Self::new(holder, amounts).with_group(Some(Arc::new(self.clone())))
+        }
+    }
+
     /// The same limits of another caller, which are counted apart; those of its group stay shared.
     pub fn for_caller(&self, caller: &Arc<str>) -> Self {
         let renamed = |limit: &AdmissionLimit| {
@@ -156,6 +164,7 @@ fn limits<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::counter_key::EVERY_CALLER;
 
     #[test]
     fn limits_of_a_group_follow_those_of_its_caller() {
@@ -177,6 +186,38 @@ mod tests {
         assert!(!none.is_empty() && !none.counts_money());
         let empty = CallerLimits::default().with_group(Some(Arc::default()));
         assert!(empty.is_empty());
+    }
+
+    #[test]
+    fn limits_of_a_key_precede_those_of_its_caller_and_of_all_callers() {
+        let budget = |most| [(LimitKind::CostPerDay, Some(most))];
+        let mut everyone = CallerLimits::default();
+        everyone.add_model(&EVERY_CALLER.into(), &"large".into(), &budget(3));
+        let ann = CallerLimits::new(&"ann".into(), &budget(2)).with_group(Some(Arc::new(everyone)));
+        let key = ann.with_own(&"key:ann/laptop".into(), &budget(1));
+        let model = Model::new("large", Arc::default(), Vec::new());
+        let shown = |limits: Cow<'_, [AdmissionLimit]>| {
+            let all = limits.iter().map(|limit| {
+                let counter = &limit.counter;
+                (
+                    counter.key().map(str::to_owned),
+                    counter.is_every_callers(),
+                    limit.most,
+                )
+            });
+            all.collect::<Vec<_>>()
+        };
+        let expected = [
+            (Some("laptop".to_owned()), false, 1),
+            (None, false, 2),
+            (None, true, 3),
+        ];
+        assert_eq!(shown(key.for_model(Some(&model))), expected);
+        assert_eq!(shown(key.for_fallback(&model)), expected);
+        assert_eq!(shown(key.for_model(None)), expected[..2]);
+        let mut seen = 0;
+        key.for_each(&mut |_| seen += 1);
+        assert!(key.counts_money() && seen == 3);
     }
 
     #[test]

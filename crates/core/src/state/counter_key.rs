@@ -6,6 +6,12 @@ use std::sync::Arc;
 
 /// How the name of a group begins where a counter has that of a caller: no caller has such a name.
 pub const GROUP_PREFIX: &str = "group:";
+/// Likewise how the holder of a key's budget begins, which the names of the caller and of the key follow.
+pub const KEY_PREFIX: &str = "key:";
+/// The holder of budgets that all callers share.
+pub const EVERY_CALLER: &str = "callers:";
+/// How names begin that no caller has.
+pub const RESERVED_PREFIXES: [&str; 3] = [GROUP_PREFIX, KEY_PREFIX, EVERY_CALLER];
 
 /// Identifies the counter of a limit. It stays the same when the configured maximum changes.
 #[derive(Clone, Debug)]
@@ -41,6 +47,17 @@ impl CounterKey {
     /// The group whose callers share the counter.
     pub fn group(&self) -> Option<&str> {
         self.0.caller.strip_prefix(GROUP_PREFIX)
+    }
+
+    /// The label of the key whose requests the counter counts.
+    pub fn key(&self) -> Option<&str> {
+        let key = self.0.caller.strip_prefix(KEY_PREFIX)?;
+        key.rsplit_once('/').map(|(_, label)| label)
+    }
+
+    /// Whether all callers share the counter.
+    pub fn is_every_callers(&self) -> bool {
+        *self.0.caller == *EVERY_CALLER
     }
 
     pub fn model(&self) -> Option<&Arc<str>> {

@@ -14,6 +14,9 @@ use std::sync::{Arc, Mutex};
 /// Budgets whose levels are kept: callers and their models are names of the configuration.
 const LEVELS_MAX: usize = 20_000;
 
+/// The caller in metrics of budgets that all callers share.
+const EVERY_CALLER_LABEL: &str = "*";
+
 /// What callers have left of their budgets, as of the last request of each. Outlives snapshots.
 #[derive(Default)]
 pub struct BudgetLevels(Mutex<HashMap<CounterKey, BudgetLevel>>);
@@ -128,7 +131,10 @@ impl FeatureMetrics for BudgetMetrics {
         self.most.reset();
         for (counter, level) in &*lock(&self.levels.0) {
             let labels: [&str; 4] = [
-                counter.caller(),
+                match counter.is_every_callers() {
+                    true => EVERY_CALLER_LABEL,
+                    false => counter.caller(),
+                },
                 counter.model().map_or("", |model| model),
                 counter.measure().name(),
                 &*level.currency,

@@ -104,9 +104,15 @@ pub fn money_refusal(
         ),
         false => "or ask the operator of this gateway for more".to_owned(),
     };
-    let message = format!(
-        "quota exceeded: {who} may spend {most}{period}{on} (`{name}`), {left} are left, and this request may cost {need}; shorten it or its limit of output, {advice}"
-    );
+    let message = match limit.counter.is_every_callers() {
+        false => format!(
+            "quota exceeded: {who} may spend {most}{period}{on} (`{name}`), {left} are left, and this request may cost {need}; shorten it or its limit of output, {advice}"
+        ),
+        // What others have spent is not this caller's business.
+        true => format!(
+            "quota exceeded: the budget of {who}{period}{on} (`{name}`) has not enough left for this request, which may cost {need}; shorten it or its limit of output, {advice}"
+        ),
+    };
     let fault = Fault::new(FaultKind::OverBudget, message);
     match resets {
         true => fault.retry_after(wait),
@@ -116,9 +122,12 @@ pub fn money_refusal(
 
 /// Whose limit it is.
 fn holder(limit: &AdmissionLimit) -> Cow<'static, str> {
-    match limit.counter.group() {
-        Some(group) => format!("group `{group}` of this API key").into(),
-        None => "this API key".into(),
+    let counter = &limit.counter;
+    match (counter.group(), counter.key()) {
+        (Some(group), _) => format!("group `{group}` of this API key").into(),
+        (None, Some(label)) => format!("key `{label}`").into(),
+        (None, None) if counter.is_every_callers() => "all callers together".into(),
+        (None, None) => "this API key".into(),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::token::claims::ClaimRequirements;
 use headgate_core::catalog::caller::Callers;
 use headgate_core::feature::section::ConfigProblemSink;
 use headgate_core::pointer::child;
-use headgate_core::state::counter_key::GROUP_PREFIX;
+use headgate_core::state::counter_key::RESERVED_PREFIXES;
 use headgate_protocol::nearest::nearest;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -108,8 +108,9 @@ impl IssuerBuilder<'_> {
             );
             self.problems.error(at, reason, None);
         }
-        if format!("{name}:") == GROUP_PREFIX {
-            let reason = format!("names that begin with `{GROUP_PREFIX}` are those of groups");
+        let prefix = format!("{name}:");
+        if RESERVED_PREFIXES.contains(&&*prefix) {
+            let reason = format!("no caller has a name that begins with `{prefix}`");
             self.problems.error(at, reason, Some("choose another name"));
         }
         if config.audience.0.is_empty() || config.audience.0.iter().any(String::is_empty) {
