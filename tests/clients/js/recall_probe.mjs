@@ -52,6 +52,13 @@ const MODELS = {
   'openai-compatible on messages': compatible('of-messages'),
   'openai-compatible on responses': compatible('of-responses'),
 };
+for (const vendor of ['gemini', 'converse']) {
+  const model = `of-strict-${vendor}`;
+  MODELS[`chat of openai on ${vendor}`] = openai.chat(model);
+  MODELS[`responses of openai on ${vendor}`] = openai.responses(model);
+  MODELS[`anthropic on ${vendor}`] = anthropic(model);
+  MODELS[`openai-compatible on ${vendor}`] = compatible(model);
+}
 
 if (URL) {
   provesEach('recall probe', 'the AI SDK recalls', MODELS, async (model) => {

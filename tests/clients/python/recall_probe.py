@@ -21,6 +21,7 @@ from samples import KEY, PDF, PNG
 from strict_checks import word_for
 
 URL = os.environ["CLIENTS_TRANSLATION_URL"]
+VENDORS = ("gemini", "converse")
 SEALED = "reasoning.encrypted_content"
 PARAMETERS = {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"], "additionalProperties": False}
 IMAGE_URI, PDF_URI = f"data:image/png;base64,{PNG}", f"data:application/pdf;base64,{PDF}"
@@ -81,6 +82,7 @@ def openai_chat(model, form):
     responses_whole=("of-responses", "whole"),
     responses_only_calls_come_back=("of-responses", "bare"),
     responses_streamed=("of-responses", "streamed"),
+    **{f"{vendor}_{form}": (f"of-strict-{vendor}", form) for vendor in VENDORS for form in ("whole", "bare", "streamed")},
 )
 def the_chat_client_of_openai_recalls(model, form):
     openai_chat(model, form)
@@ -91,6 +93,7 @@ def the_chat_client_of_openai_recalls(model, form):
     chat_streamed=("of-chat", True),
     messages_whole=("of-messages", False),
     messages_streamed=("of-messages", True),
+    **{f"{vendor}{'_streamed' * is_streamed}": (f"of-strict-{vendor}", is_streamed) for vendor in VENDORS for is_streamed in (False, True)},
 )
 def the_responses_client_of_openai_recalls(model, is_streamed):
     client = openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY, max_retries=0)
@@ -117,6 +120,7 @@ def the_responses_client_of_openai_recalls(model, is_streamed):
     chat_streamed=("of-chat", True),
     responses_whole=("of-responses", False),
     responses_streamed=("of-responses", True),
+    **{f"{vendor}{'_streamed' * is_streamed}": (f"of-strict-{vendor}", is_streamed) for vendor in VENDORS for is_streamed in (False, True)},
 )
 def the_client_of_anthropic_recalls(model, is_streamed):
     client = anthropic.Anthropic(base_url=URL, api_key=KEY, max_retries=0)
@@ -148,6 +152,12 @@ def the_client_of_anthropic_recalls(model, is_streamed):
     responses_model_on_messages=(OpenAIResponsesModel, "of-messages", False),
     responses_model_on_chat_streamed=(OpenAIResponsesModel, "of-chat", True),
     responses_model_on_messages_streamed=(OpenAIResponsesModel, "of-messages", True),
+    **{
+        f"{name}_on_{vendor}{'_streamed' * is_streamed}": (kind, f"of-strict-{vendor}", is_streamed)
+        for name, kind in (("chat_model", OpenAIChatCompletionsModel), ("responses_model", OpenAIResponsesModel))
+        for vendor in VENDORS
+        for is_streamed in (False, True)
+    },
 )
 def an_agent_of_openai_agents_recalls(kind, model, is_streamed):
     set_tracing_disabled(True)
@@ -189,7 +199,7 @@ def langchain_model(kind, model):
     **{
         f"{kind}_on_{channel}{'_streamed' * is_streamed}": (kind, f"of-{channel}", is_streamed)
         for kind in ("chat", "messages", "responses")
-        for channel in ("chat", "messages", "responses")
+        for channel in ("chat", "messages", "responses", *(f"strict-{vendor}" for vendor in VENDORS))
         for is_streamed in (False, True)
         if kind != channel
     }

@@ -1,6 +1,6 @@
 """Runs a gateway whose routes translate, with a strict provider of each protocol, until SIGTERM: `translation_gateway.py PROGRAM
 FOLDER SIMULATOR_URL`. The provider of the model `of-PROTOCOL` speaks only that protocol; of Gemini and Converse, it is the
-simulated one.
+simulated one, and the strict one has the model `of-strict-PROTOCOL`.
 
 Writes its address to FOLDER/url, and that of the provider to FOLDER/provider.
 """
@@ -9,7 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
-import strict_provider
+import strict_vendors
 from gateway_process import serve
 
 PROTOCOLS = {"chat": "POST /v1/chat/completions", "messages": "POST /v1/messages", "responses": "POST /v1/responses"}
@@ -20,13 +20,13 @@ VENDORS = {
 }
 
 
-def vendor_channel(protocol, simulator):
+def vendor_channel(protocol, provider, prefix="of"):
     path, model, credential = VENDORS[protocol]
     return {
-        "base_url": f"{simulator}{path}",
+        "base_url": f"{provider}{path}",
         "protocols": [protocol],
         "credential": credential,
-        "models": {f"of-{protocol}": model},
+        "models": {f"{prefix}-{protocol}": model},
         # Cases with faults leave the channel to others.
         "health": {"consecutive_failures": 0},
     }
@@ -65,6 +65,7 @@ def routes(provider, simulator, listen="127.0.0.1:0", **route):
         "channels": {
             **{protocol: channel(protocol) for protocol in PROTOCOLS},
             **{protocol: vendor_channel(protocol, simulator) for protocol in VENDORS},
+            **{f"strict-{protocol}": vendor_channel(protocol, provider, "of-strict") for protocol in VENDORS},
         },
         "routes": [translated(*row) for row in PROTOCOLS.items()],
     }
@@ -72,7 +73,7 @@ def routes(provider, simulator, listen="127.0.0.1:0", **route):
 
 if __name__ == "__main__":
     folder = Path(sys.argv[2])
-    server = strict_provider.serve()
+    server = strict_vendors.serve()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     provider = f"http://127.0.0.1:{server.server_address[1]}"
     (folder / "provider").write_text(provider)
