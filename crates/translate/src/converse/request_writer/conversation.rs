@@ -58,27 +58,27 @@ struct ConverseTurnWriter<'w, 'r> {
 impl ConverseTurnWriter<'_, '_> {
     /// Results of tools come first in a turn of the user.
     fn write_user(&mut self, position: usize, turn: &Turn<'_>) {
-        for part in &turn.parts {
-            if let PartKind::ToolResult {
-                id,
-                parts,
-                is_error,
-            } = &part.kind
-            {
-                self.begin_block(ContentRole::User, turn);
-                self.write_result(position, part, (id, parts, *is_error));
-            }
-        }
         let mut texts = turn.parts.iter().map(|part| &part.kind);
         let has_text = texts.any(|kind| matches!(kind, PartKind::Text(text) if !text.is_blank()));
-        for part in &turn.parts {
-            let is_result = matches!(part.kind, PartKind::ToolResult { .. });
-            if is_result || !can_write(part, self.ledger) {
+        let is_result = |part: &&Part<'_>| matches!(part.kind, PartKind::ToolResult { .. });
+        let is_lone = |part: &Part<'_>| !has_text && matches!(part.kind, PartKind::Document { .. });
+        let mut results = turn.parts.iter().filter(is_result).peekable();
+        let has_results = results.peek().is_some();
+        while let Some(part) = results.next() {
+            self.begin_block(ContentRole::User, turn);
+            let beside = turn.parts.iter().filter(|part| is_lone(part));
+            // Agents give a file that a tool has read beside the last result.
+            let beside = beside.filter(|_| results.peek().is_none());
+            self.write_result(position, part, &beside.collect::<Vec<_>>());
+        }
+        for part in turn.parts.iter().filter(|part| !is_result(part)) {
+            if is_lone(part) && has_results || !can_write(part, self.ledger) {
                 continue;
             }
-            if matches!(part.kind, PartKind::Document { .. }) && !has_text {
+            if is_lone(part) {
                 let reason = "is a document in a message without a text, which the converse protocol does not take; add a text";
                 self.ledger.add(part.at, FieldOutcome::Refused, reason);
+                continue;
             }
             self.begin_block(ContentRole::User, turn);
             write_block(part, &mut self.names, self.json, self.ledger);
@@ -86,12 +86,17 @@ impl ConverseTurnWriter<'_, '_> {
         }
     }
 
-    fn write_result(
-        &mut self,
-        turn: usize,
-        part: &Part<'_>,
-        (id, parts, is_error): (&EscapedText<'_>, &[Part<'_>], bool),
-    ) {
+    /// Writes the result of a tool, and behind its content documents that stand beside it.
+    fn write_result(&mut self, turn: usize, part: &Part<'_>, beside: &[&Part<'_>]) {
+        let PartKind::ToolResult {
+            id,
+            parts,
+            is_error,
+        } = &part.kind
+        else {
+            return;
+        };
+        let is_error = *is_error;
         let call = self.calls.answered(&self.request.turns, turn, id);
         let repetition = call.map_or(0, |call| call.repetition);
         self.json.begin_object().key("toolResult").begin_object();
@@ -112,11 +117,16 @@ impl ConverseTurnWriter<'_, '_> {
             } else if can_write(part, self.ledger) {
                 write_block(part, &mut self.names, self.json, self.ledger);
             }
-            if let Some(mark) = &part.cache {
-                let reason =
-                    "is left out, since it stands inside of the result of a tool; mark the result";
-                self.ledger.add(mark.at, FieldOutcome::Dropped, reason);
+            self.note_lost_mark(part);
+        }
+        for document in beside {
+            if can_write(document, self.ledger) {
+                let reason = "stands in the result of the tool before it, since the converse protocol takes no document beside results without a text";
+                let approximated = FieldOutcome::Approximated;
+                self.ledger.add(document.at, approximated, reason);
+                write_block(document, &mut self.names, self.json, self.ledger);
             }
+            self.note_lost_mark(document);
         }
         self.json.end_array();
         if is_error && has_status {
@@ -124,6 +134,14 @@ impl ConverseTurnWriter<'_, '_> {
         }
         self.json.end_object().end_object();
         self.write_cache_point(part);
+    }
+
+    fn note_lost_mark(&mut self, part: &Part<'_>) {
+        if let Some(mark) = &part.cache {
+            let reason =
+                "is left out, since it stands inside of the result of a tool; mark the result";
+            self.ledger.add(mark.at, FieldOutcome::Dropped, reason);
+        }
     }
 
     fn write_assistant(&mut self, position: usize, turn: &Turn<'_>) {

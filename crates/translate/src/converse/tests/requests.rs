@@ -47,6 +47,66 @@ fn a_tool_loop_of_chat_is_a_conversation_of_turns() {
 }
 
 #[test]
+fn a_document_beside_results_is_in_the_last_result_and_a_lone_one_is_not_sent() {
+    let document = json!({"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "aGk="}});
+    let sent_document = |name: &str| json!({"document": {"name": name, "format": "pdf", "source": {"bytes": "aGk="}}});
+    let result = |id: &str| json!({"type": "tool_result", "tool_use_id": id, "content": "read"});
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "read", "input": {}});
+    let request = |content: Value| {
+        let tool = json!({"name": "read", "input_schema": {"type": "object"}});
+        json!({"model": "m", "max_tokens": 64, "tools": [tool], "messages": [
+            {"role": "user", "content": "Read both."}, {"role": "assistant", "content": [call("a"), call("b")]},
+            {"role": "user", "content": content}]})
+    };
+    let (sent, ledger) = translated(
+        Messages,
+        &request(json!([result("a"), document, result("b")])),
+    );
+    let content = &sent["messages"][2]["content"];
+    assert_eq!(content.as_array().unwrap().len(), 2, "{content}");
+    assert_eq!(
+        content[0]["toolResult"]["content"],
+        json!([{"text": "read"}])
+    );
+    let name = content[1]["toolResult"]["content"][1]["document"]["name"].clone();
+    assert_eq!(
+        content[1]["toolResult"]["content"],
+        json!([{"text": "read"}, sent_document(name.as_str().unwrap())])
+    );
+    assert_eq!(ledger.len(), 1, "{ledger:?}");
+    assert!(
+        ledger[0].contains("stands in the result of the tool before it"),
+        "{ledger:?}"
+    );
+
+    let text = json!({"type": "text", "text": "And?"});
+    let (sent, ledger) = translated(
+        Messages,
+        &request(json!([result("a"), result("b"), document, text])),
+    );
+    assert_eq!(
+        sent["messages"][2]["content"][2],
+        sent_document(
+            sent["messages"][2]["content"][2]["document"]["name"]
+                .as_str()
+                .unwrap()
+        )
+    );
+    assert_eq!(ledger, [""; 0]);
+
+    let alone = json!({"model": "m", "max_tokens": 64, "messages": [{"role": "user", "content": [document]}]});
+    let (sent, ledger) = translated(Messages, &alone);
+    assert!(
+        !sent.to_string().contains("aGk="),
+        "what is refused is not sent: {sent}"
+    );
+    assert!(
+        ledger[0].contains("in a message without a text"),
+        "{ledger:?}"
+    );
+}
+
+#[test]
 fn a_request_of_messages_keeps_its_thoughts_caches_and_files() {
     let (sent, ledger) = translated(
         Messages,
