@@ -21,6 +21,7 @@ const PROMPT_CACHE: &str = include_str!("dashboard/prompt_cache.js");
 const USAGE: &str = include_str!("dashboard/usage.js");
 const USAGE_PAGES: &str = include_str!("dashboard/usage_pages.js");
 const SAMPLES: &str = include_str!("dashboard/samples.js");
+const RUNS: &str = include_str!("dashboard/runs.js");
 /// The browser loads nothing from elsewhere, and runs no script but the page's own.
 const CONTENT_SECURITY_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -63,6 +64,10 @@ pub(super) fn usage_pages() -> AppResponse {
 
 pub(super) fn samples() -> AppResponse {
     script_file(SAMPLES)
+}
+
+pub(super) fn runs() -> AppResponse {
+    script_file(RUNS)
 }
 
 /// A stream of events, each with the content of `/overview`.

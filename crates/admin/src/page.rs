@@ -21,6 +21,8 @@ pub(super) const CSS: &str = "text/css";
 pub(super) const SCRIPT: &str = "text/javascript";
 pub(super) const PLAIN: &str = "text/plain";
 pub(super) const EVENTS: &str = "text/event-stream";
+/// The end of a path that stands for any segment.
+const SEGMENT: &str = "{name}";
 
 /// A page, as a row of the router's table.
 #[derive(Clone)]
@@ -94,9 +96,11 @@ impl AdminPage {
             PageResponder::Immediate(respond) => respond(app, request),
             PageResponder::Feature(respond) => {
                 let snapshot = app.reloader.current();
+                let http_path = request.http.uri().path().to_owned();
                 let request = FeatureAdminPageRequest {
                     values: &snapshot.features,
                     state: app.reloader.state(),
+                    name: self.segment(&http_path),
                     query: request.query(),
                 };
                 respond(request).await
@@ -108,6 +112,17 @@ impl AdminPage {
                 response.unwrap_or_else(|error| internal_error(&error))
             }
         }
+    }
+
+    /// Whether the page is at this path.
+    pub fn is_at(&self, path: &str) -> bool {
+        self.path == path || self.segment(path).is_some()
+    }
+
+    /// The last segment of a path, if the page is at every such path.
+    fn segment<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let segment = path.strip_prefix(self.path.strip_suffix(SEGMENT)?)?;
+        (!segment.is_empty() && !segment.contains('/')).then_some(segment)
     }
 
     /// What the document of the HTTP API has of the page.

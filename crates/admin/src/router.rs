@@ -39,7 +39,7 @@ impl AdminPages {
     /// # Errors
     /// The response if there is none: 404 with the paths, or 405 with the methods of the path.
     pub(super) fn find(&self, method: &Method, path: &str) -> Result<&AdminPage, Box<AppResponse>> {
-        let with_path = || self.0.iter().filter(|page| page.path == path);
+        let with_path = || self.0.iter().filter(|page| page.is_at(path));
         if let Some(page) = with_path().find(|page| page.method == *method) {
             return Ok(page);
         }

@@ -1,5 +1,6 @@
 //! `limits` of a caller in `routes.yaml`.
 
+use crate::run_limits::RunLimitsConfig;
 use headgate_core::scalar::UnitPrice;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -34,6 +35,8 @@ pub struct CallerLimitsConfig {
     /// Open client connections.
     #[schemars(range(min = 1))]
     pub connections: Option<u32>,
+    /// What each run of an agent may use, and whether requests must belong to one. Default: requests belong to no runs.
+    pub runs: Option<RunLimitsConfig>,
     /// Additional limits by platform model, counted separately for each model. `*` matches any
     /// characters; an exact name takes precedence over patterns, a longer pattern over a shorter one.
     pub models: BTreeMap<String, CallerModelLimitsConfig>,

@@ -35,6 +35,7 @@ pub mod renamed_keys;
 mod render;
 pub mod resilience;
 pub mod routes;
+pub mod run_limits;
 pub mod schema;
 pub mod secrets;
 pub mod services;

@@ -3,6 +3,7 @@
 use crate::channel_listings::ChannelListings;
 use crate::mirroring::{MirrorMetrics, MirrorSendersByRoute};
 use crate::rate_limit::budget_metrics::{BudgetLevels, BudgetMetrics};
+use crate::rate_limit::run_page;
 use crate::response_cache::ResponseCache;
 use crate::{
     allow_ip, cache, callout, cors, deny_ip, edit_event, edit_json, first_channel, follow_ids,
@@ -13,6 +14,7 @@ use crate::{
 use headgate_core::catalog::caller::Callers;
 use headgate_core::feature::findings::FeatureFindingDefinitions;
 use headgate_core::feature::metrics::FeatureMetrics;
+use headgate_core::feature::pages::FeatureAdminPage;
 use headgate_core::feature::{Feature, FeatureTypeMap};
 use headgate_core::filter::descriptor::FilterDescriptor;
 use prometheus::Registry;
@@ -80,6 +82,10 @@ impl Feature for FiltersFeature {
             Box::new(MirrorMetrics::new(registry, shared.get())),
             Box::new(BudgetMetrics::new(registry, shared.get())),
         ]
+    }
+
+    fn admin_pages(&self) -> &'static [FeatureAdminPage] {
+        run_page::PAGES
     }
 
     fn findings(&self) -> FeatureFindingDefinitions {

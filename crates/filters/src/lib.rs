@@ -21,6 +21,7 @@ pub mod force_usage;
 mod form_field;
 pub mod heartbeat;
 pub mod keep_own;
+mod length_prefixed_hasher;
 pub mod limit_body;
 pub mod list_models;
 pub mod meter_usage;

@@ -9,6 +9,12 @@ mod later_admission;
 mod money;
 mod need;
 mod reservation;
+mod run_call;
+mod run_demand;
+mod run_name;
+pub(crate) mod run_page;
+mod run_refusal;
+mod ticket;
 
 use budget_metrics::BudgetLevels;
 use headgate_core::catalog::caller::Caller;
@@ -17,16 +23,16 @@ use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, FilterProvision,
     read_settings_or_default, settings_schema,
 };
+use headgate_core::filter::run_name::run_name;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::{QuotaDecision, SettledUsages};
 use headgate_core::filter::view::{AttemptView, RequestView};
 use headgate_core::filter::{Filter, FilterAction, FilterDeclaration, HookResult};
-use headgate_core::state::admission::{
-    AdmissionDecision, AdmissionLimit, AdmissionResult, AdmissionTicket, LimitStatus,
-};
+use headgate_core::state::admission::{AdmissionLimit, AdmissionResult};
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::caller_permit::CallerPermit;
 use headgate_core::state::log_throttle::LogThrottle;
+use headgate_core::state::run::RunName;
 use headgate_core::state::{OnStoreFailure, StateStore, StoreFuture, StoreUnavailable};
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -34,9 +40,11 @@ use later_admission::FallbackReservations;
 use money::{NewReservation, ReservedMoney};
 use need::RequestNeed;
 use reservation::EstimateReservation;
+use run_call::OpenRunCall;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
+use ticket::granted_ticket;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "rate_limit",
@@ -111,13 +119,19 @@ impl Filter for RateLimitFilter {
         let caller = caller.clone();
         let model = request.model().cloned();
         let limits = &*caller.limits.for_model(model.as_deref());
-        if limits.is_empty() || request.state.get::<EstimateReservation>().is_some() {
+        let is_free = limits.is_empty() && caller.limits.runs().is_none();
+        if is_free || request.state.get::<EstimateReservation>().is_some() {
             return HookResult::next();
         }
-        let need = match RequestNeed::new(request, limits, self.default_output_tokens) {
+        let need = match RequestNeed::new(request, &caller, limits, self.default_output_tokens) {
             Ok(need) => need,
-            Err(unbounded) => return HookResult::fail(unbounded),
+            Err(fault) => return HookResult::fail(fault),
         };
+        match &need.run {
+            Some(run) => request.state.set(RunName(run.key.name.clone())),
+            None if limits.is_empty() => return HookResult::next(),
+            None => {}
+        }
         if let StoreFuture::Ready(admission) = self.state.admit(&need.demand(limits)) {
             return HookResult::Ready(self.decide(request, limits, &need, admission));
         }
@@ -167,7 +181,8 @@ impl Filter for RateLimitFilter {
         };
         let reserved = request.state.get::<FallbackReservations>();
         let is_reserved = reserved.is_some_and(|all| all.has(&model.name));
-        if is_reserved || caller.limits.for_fallback(&model).is_empty() {
+        let is_run = run_name(request).is_some();
+        if is_reserved || (!is_run && caller.limits.for_fallback(&model).is_empty()) {
             return HookResult::done();
         }
         HookResult::later(async move {
@@ -181,6 +196,7 @@ impl Filter for RateLimitFilter {
             ReservedMoney::settle(request, settlement);
         }
         FallbackReservations::settle(request, settlement);
+        OpenRunCall::end(request, settlement);
         if let Some(reservation) = request.state.take::<EstimateReservation>() {
             // The usage that such a request shows is that of batches, which counts since they were created.
             match request.state.get::<SettledUsages>() {
@@ -203,6 +219,7 @@ impl RateLimitFilter {
             limit_statuses,
             decision,
             money,
+            run,
         } = match admission {
             Ok(admission) => admission,
             Err(unavailable) => return self.decide_without_store(request, need, unavailable),
@@ -227,10 +244,17 @@ impl RateLimitFilter {
                 ReservedMoney::add(request, &self.state, new);
                 let reservation = EstimateReservation::new(self.state.clone(), ticket, estimate);
                 request.state.set(reservation);
+                if let Some(ticket) = run {
+                    OpenRunCall::admit(request, &self.state, *ticket, estimate);
+                }
                 Ok(FilterAction::Continue)
             }
             Err((limit, refusal)) => {
-                request.info.quota = QuotaDecision::Refused(limit.measure());
+                request.info.quota = limit;
+                if let Some(run) = &need.run {
+                    let limit = limit.refusing_limit().unwrap_or_default();
+                    OpenRunCall::refuse(request, &self.state, &run.key, limit);
+                }
                 Err(refusal)
             }
         }
@@ -243,7 +267,7 @@ impl RateLimitFilter {
         need: &RequestNeed,
         error: StoreUnavailable,
     ) -> Result<FilterAction, Fault> {
-        let on_store_failure = match need.spends_money() {
+        let on_store_failure = match need.must_be_checked() {
             true => OnStoreFailure::Deny,
             false => self.state.on_store_failure(),
         };
@@ -272,29 +296,6 @@ fn unchecked_limits(error: StoreUnavailable) -> Fault {
 fn counts_money(request: &RequestView) -> bool {
     let caller = request.caller.as_ref();
     caller.is_some_and(|caller| caller.limits.counts_money())
-}
-
-/// The ticket of an admission, or the limit that refuses it with the error for the caller.
-fn granted_ticket<'l>(
-    decision: AdmissionDecision,
-    limits: &'l [AdmissionLimit],
-    statuses: &[LimitStatus],
-    need: &RequestNeed,
-) -> Result<AdmissionTicket, (&'l AdmissionLimit, Fault)> {
-    match decision {
-        AdmissionDecision::Granted(ticket) => Ok(ticket),
-        AdmissionDecision::Refused { limit, retry_after } => {
-            let left = statuses[limit].remaining;
-            let limit = &limits[limit];
-            let refusal = match &need.bound {
-                Some(bound) if limit.measure().counts_money() => {
-                    headers::money_refusal(limit, bound, left, retry_after)
-                }
-                _ => headers::refusal(limit, need.estimate.total(), left, retry_after),
-            };
-            Err((limit, refusal))
-        }
-    }
 }
 
 /// Whether an unreachable store may be warned of now.

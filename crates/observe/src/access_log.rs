@@ -44,6 +44,8 @@ pub struct AccessLogEntry<'a> {
     pub caller: Option<&'a str>,
     /// The label of the caller's key.
     pub key: Option<&'a str>,
+    /// The run that the request belongs to.
+    pub run: Option<&'a str>,
     pub route: &'a str,
     pub protocol: Option<&'a str>,
     pub method: &'a str,
@@ -166,6 +168,7 @@ impl AccessLogEntry<'_> {
         }
         write_text(line, field_name!("caller"), self.caller);
         write_text(line, field_name!("key"), self.key);
+        write_text(line, field_name!("run"), self.run);
         line.text(field_name!("route"), self.route);
         if let Some(protocol) = self.protocol {
             line.plain_text(field_name!("protocol"), protocol);

@@ -276,10 +276,10 @@ impl Metrics {
 
     /// Counts requests that the caller's limits refused or that were not checked.
     pub fn quota(&self, caller: &str, decision: QuotaDecision) {
-        match decision {
-            QuotaDecision::Admitted => {}
-            QuotaDecision::Refused(measure) => self.rate_limited(caller, measure.name()),
-            QuotaDecision::Unchecked => self.limits_unchecked.with_label_values(&[caller]).inc(),
+        if let Some(limit) = decision.refusing_limit() {
+            self.rate_limited(caller, limit);
+        } else if decision == QuotaDecision::Unchecked {
+            self.limits_unchecked.with_label_values(&[caller]).inc();
         }
     }
 

@@ -41,6 +41,8 @@ pub struct ExchangeSummary {
     pub route: Arc<str>,
     pub protocol: Option<Protocol>,
     pub caller: Option<Arc<str>>,
+    /// The run that the request belongs to.
+    pub run: Option<Arc<str>>,
     pub model: Option<Arc<str>>,
     /// The address of the client.
     pub client: Option<String>,

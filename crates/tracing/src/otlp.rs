@@ -195,6 +195,9 @@ fn add_request(attributes: &mut AttributeList, summary: &ExchangeSummary) {
     if let Some(caller) = &summary.caller {
         attributes.shared("headgate.caller", caller);
     }
+    if let Some(run) = &summary.run {
+        attributes.shared("headgate.run", run);
+    }
     if let Some(protocol) = summary.protocol {
         attributes.text("headgate.protocol", protocol.name());
     }

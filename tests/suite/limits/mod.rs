@@ -9,6 +9,8 @@ mod crowds;
 mod deadlines;
 mod groups;
 mod request_heads;
+mod run_names;
+mod runs;
 mod settlement;
 mod shared_budgets;
 mod shared_limits;

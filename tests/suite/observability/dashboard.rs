@@ -43,6 +43,7 @@ async fn the_page_and_its_files_need_nothing_from_elsewhere() {
         ("/dashboard.js", "text/javascript; charset=utf-8"),
         ("/charts.js", "text/javascript; charset=utf-8"),
         ("/elements.js", "text/javascript; charset=utf-8"),
+        ("/runs.js", "text/javascript; charset=utf-8"),
         ("/usage.js", "text/javascript; charset=utf-8"),
         ("/usage-pages.js", "text/javascript; charset=utf-8"),
         ("/samples.js", "text/javascript; charset=utf-8"),

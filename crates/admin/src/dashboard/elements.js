@@ -38,6 +38,13 @@ export function clock(time) {
 /** A time in UTC, without seconds and date. */
 export const minute = (time) => `${new Date(time).toISOString().slice(11, 16)} UTC`;
 
+/** Shows content in the dialog of texts. */
+export function showText(title, content) {
+  document.getElementById("why-title").textContent = title;
+  document.getElementById("why-text").replaceChildren(...content);
+  document.getElementById("why").showModal();
+}
+
 /** Asks before an action; resolves to whether it is confirmed. */
 export function confirmed(dialog, title, lines, action) {
   const [heading, text] = [dialog.querySelector("h2"), dialog.querySelector("div")];

@@ -1,7 +1,8 @@
 // The dashboard: shows each `overview` event, the traffic of the last hour, and the recent requests.
 import { showCharts } from "/charts.js";
-import { byId, clock, confirmed, count, element, milliseconds, percent, plural, replace, sentence, showTiles, table } from "/elements.js";
+import { byId, clock, confirmed, count, element, milliseconds, percent, plural, replace, sentence, showText, showTiles, table } from "/elements.js";
 import { promptCacheTable } from "/prompt-cache.js";
+import { RunsPage } from "/runs.js";
 import { UsagePages } from "/usage-pages.js";
 
 const HOUR_SECONDS = 3600;
@@ -41,10 +42,12 @@ function showState(text, kind) {
 }
 
 const usagePages = new UsagePages(fetchJson);
+const runsPage = new RunsPage(fetchJson);
 
 /** Shows the page that the address names. */
 function showTab() {
-  const isOverview = !usagePages.show(location.hash);
+  const isShown = [usagePages, runsPage].map((page) => page.show(location.hash));
+  const isOverview = !isShown.includes(true);
   byId("pages").hidden = !isOverview;
   if (!isOverview || !events) return;
   showRecent();
@@ -96,7 +99,7 @@ function listen() {
 function showLogin() {
   events?.close();
   events = null;
-  for (const id of ["pages", "usage", "tabs"]) byId(id).hidden = true;
+  for (const id of ["pages", "usage", "runs-page", "tabs"]) byId(id).hidden = true;
   byId("login").hidden = false;
   byId("session").replaceChildren();
   showState("log in", "warning");
@@ -276,10 +279,7 @@ async function explain(line) {
   steps.push(`It ended as ${line.settlement} with status ${line.status} after ${milliseconds(line.total_ms)}.`);
   if (line.upstream_ms !== undefined) steps.push(`Of that time it waited ${milliseconds(line.upstream_ms)} for the provider and ${milliseconds(line.client_ms)} for the caller; the gateway took ${milliseconds(line.gateway_ms)}.`);
   if (line.error_code) steps.push(`Error ${line.error_code}: ${line.error_message}${line.error_detail ? ` (${line.error_detail})` : ""}`);
-  byId("why-title").textContent = `Request ${line.id}`;
-  const content = [element("ol", {}, ...steps.map((step) => element("li", {}, step)))];
-  byId("why-text").replaceChildren(...content);
-  byId("why").showModal();
+  showText(`Request ${line.id}`, [element("ol", {}, ...steps.map((step) => element("li", {}, step)))]);
   const page = line.model && await fetchJson("/channels").catch(() => null);
   const model = page?.models.find((candidate) => candidate.name === line.model);
   if (!model) return;
@@ -357,9 +357,7 @@ async function showCaptures() {
 async function showCapture(id) {
   const capture = await fetchJson(`/captures/content?id=${encodeURIComponent(id)}`).catch((error) => ({ error: error.message }));
   if (!capture) return;
-  byId("why-title").textContent = `Capture ${id}`;
-  byId("why-text").replaceChildren(element("pre", { tabindex: "0", "aria-label": `Content of capture ${id}` }, JSON.stringify(capture, null, 2)));
-  byId("why").showModal();
+  showText(`Capture ${id}`, [element("pre", { tabindex: "0", "aria-label": `Content of capture ${id}` }, JSON.stringify(capture, null, 2))]);
 }
 
 async function debug(path, name) {

@@ -39,6 +39,10 @@ impl AdminPageDescription {
             AdminPageUser::Reader | AdminPageUser::Actor { needs_key: false } => json!([{}, key]),
             AdminPageUser::Actor { needs_key: true } => json!([key]),
         };
+        let has_name = self.path.ends_with("{name}");
+        let name = has_name.then(|| {
+            json!({"name": "name", "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}})
+        });
         let parameters = self.parameters.iter().map(|parameter| {
             json!({
                 "name": parameter.name, "in": "query", "required": parameter.required,
@@ -57,8 +61,8 @@ impl AdminPageDescription {
             "security": security,
             "responses": {"200": {"description": "The page.", "content": {self.content_type: {"schema": schema}}}}
         });
-        if !self.parameters.is_empty() {
-            operation["parameters"] = parameters.collect();
+        if has_name || !self.parameters.is_empty() {
+            operation["parameters"] = name.into_iter().chain(parameters).collect();
         }
         if self.user != AdminPageUser::Everyone {
             let text = |description: &str| json!({"description": description, "content": {"text/plain": {"schema": {"type": "string"}}}});
@@ -71,7 +75,7 @@ impl AdminPageDescription {
 
     /// Such as `admin_post_channels_drain`.
     fn id(&self) -> String {
-        let words = self.path.split(['/', '.', '-']);
+        let words = self.path.split(['/', '.', '-', '{', '}']);
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         let method = self.method.as_str().to_ascii_lowercase();
         match words.is_empty() {

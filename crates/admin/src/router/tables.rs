@@ -128,6 +128,15 @@ pub(super) static PROCESS: &[AdminPage] = &[
     },
     AdminPage {
         method: Method::GET,
+        path: "/runs.js",
+        summary: "Script of the dashboard.",
+        parameters: &[],
+        content_type: SCRIPT,
+        access: PageAccess::Public,
+        respond: PageResponder::Immediate(|_, _| dashboard::runs()),
+    },
+    AdminPage {
+        method: Method::GET,
         path: "/usage.js",
         summary: "Script of the dashboard.",
         parameters: &[],

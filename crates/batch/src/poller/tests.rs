@@ -308,6 +308,7 @@ async fn a_batch_of_a_claimed_caller_corrects_the_limits_that_it_has_and_is_coun
             limits: &limits,
             tokens,
             cost: None,
+            run: None,
         };
         let admitted = world.state.admit(&demand).get().await.unwrap();
         admitted.limit_statuses[0].remaining

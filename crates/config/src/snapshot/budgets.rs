@@ -19,15 +19,20 @@ use headgate_core::scalar::model_pattern::ModelPattern;
 use headgate_protocol::Protocol;
 use http::Method;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The largest budget, in units of the currency: Redis counts exactly up to 2^53 billionths.
 const BUDGET_MAX: u64 = 9_000_000;
+/// The time without a request after which a run may be forgotten.
+const RUN_IDLE: RangeInclusive<Duration> =
+    Duration::from_secs(60)..=Duration::from_secs(30 * 24 * 3_600);
 /// Models that a message names.
 const NAMED_MAX: usize = 5;
 
 /// The budgets of a caller in total or for a model, with their keys.
-type Amounts = [(&'static str, Option<UnitPrice>); 3];
+type Amounts = Vec<(&'static str, Option<UnitPrice>)>;
 
 /// Reports budgets that are too large to be exact, and models of callers with budgets whose requests have no bound.
 pub(crate) fn check(
@@ -79,6 +84,7 @@ fn check_limits(
     catalog: &Catalog,
     problems: &mut ProblemCollector<'_>,
 ) {
+    check_runs(limits, at, problems);
     check_amounts(&total(limits), at, problems);
     for (name, limits) in &limits.models {
         let at = child(&child(at, "models"), name);
@@ -162,12 +168,25 @@ const CREDITS: UnboundedModels = UnboundedModels {
     hint: "add `video_second` to their prices: the most that a second costs",
 };
 
-fn check_amounts(amounts: &Amounts, at: &str, problems: &mut ProblemCollector<'_>) {
+fn check_amounts(
+    amounts: &[(&str, Option<UnitPrice>)],
+    at: &str,
+    problems: &mut ProblemCollector<'_>,
+) {
     for (key, amount) in amounts {
         if amount.is_some_and(|amount| amount.nanos() > BUDGET_MAX * NANOS) {
             let reason = format!("expected at most {BUDGET_MAX}: larger amounts are not exact");
-            problems.error(&child(at, key), reason, None);
+            problems.error(&format!("{at}/{key}"), reason, None);
         }
+    }
+}
+
+/// Reports runs that would be forgotten while their agents are at work.
+fn check_runs(limits: &CallerLimitsConfig, at: &str, problems: &mut ProblemCollector<'_>) {
+    let idle = limits.runs.as_ref().and_then(|runs| runs.idle);
+    if idle.is_some_and(|idle| !RUN_IDLE.contains(&idle.duration())) {
+        let reason = "expected a duration from 1m to 720h: another run of the name begins then";
+        problems.error(&format!("{at}/runs/idle"), reason, None);
     }
 }
 
@@ -248,15 +267,17 @@ fn first_budget(limits: &CallerLimitsConfig) -> Option<String> {
 }
 
 fn total(limits: &CallerLimitsConfig) -> Amounts {
-    [
+    let of_runs = limits.runs.as_ref().and_then(|runs| runs.cost);
+    vec![
         ("cost_per_day", limits.cost_per_day),
         ("cost_per_month", limits.cost_per_month),
         ("cost_total", limits.cost_total),
+        ("runs/cost", of_runs),
     ]
 }
 
 fn for_model(limits: &CallerModelLimitsConfig) -> Amounts {
-    [
+    vec![
         ("cost_per_day", limits.cost_per_day),
         ("cost_per_month", limits.cost_per_month),
         ("cost_total", limits.cost_total),

@@ -5,15 +5,19 @@ use crate::caller_limits::{BudgetConfig, CallerLimitsConfig, CallerModelLimitsCo
 use crate::callers::CallerConfig;
 use crate::groups::CallerGroupConfig;
 use crate::model_properties::ModelPropertiesConfig;
+use crate::run_limits::RunLimitsConfig;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::by_model_name::ByModelName;
 use headgate_core::catalog::caller::Caller;
 use headgate_core::catalog::limits::CallerLimits;
+use headgate_core::catalog::run_limits::RunLimits;
 use headgate_core::pointer::child;
-use headgate_core::scalar::UnitPrice;
 use headgate_core::scalar::model_pattern::ModelPattern;
+use headgate_core::scalar::{HumanDuration, UnitPrice};
 use headgate_core::state::admission::LimitKind;
+use headgate_core::state::calendar::whole_ms;
 use headgate_core::state::counter_key::{EVERY_CALLER, KEY_PREFIX};
+use headgate_core::state::run::{RunCap, RunCaps};
 use headgate_protocol::nearest::nearest;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,6 +38,7 @@ pub(super) fn build_limits(
         cost_per_month,
         cost_total,
         connections,
+        runs,
         models,
     } = config;
     let everywhere = CallerModelLimitsConfig {
@@ -60,7 +65,38 @@ pub(super) fn build_limits(
             limits.add_model(caller, &name.as_str().into(), &amounts(config));
         }
     }
-    limits
+    limits.with_runs(runs.as_ref().map(build_runs))
+}
+
+fn build_runs(config: &RunLimitsConfig) -> RunLimits {
+    let RunLimitsConfig {
+        calls,
+        tokens,
+        cost,
+        time,
+        repeats,
+        require,
+        trace_id,
+        idle,
+        live,
+    } = *config;
+    let mut caps = RunCaps::default();
+    for (cap, most) in [
+        (RunCap::Calls, calls),
+        (RunCap::Tokens, tokens),
+        (RunCap::Cost, cost.map(UnitPrice::nanos)),
+        (RunCap::Time, time.map(|time| whole_ms(time.duration()))),
+        (RunCap::Repeats, repeats),
+    ] {
+        caps.set(cap, most);
+    }
+    RunLimits {
+        caps,
+        is_required: require,
+        takes_trace_id: trace_id,
+        idle: idle.map(HumanDuration::duration),
+        live,
+    }
 }
 
 fn amounts(config: &CallerModelLimitsConfig) -> [(LimitKind, Option<u64>); 8] {

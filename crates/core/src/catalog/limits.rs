@@ -2,6 +2,7 @@
 
 use super::by_model_name::ByModelName;
 use super::model::Model;
+use super::run_limits::RunLimits;
 use crate::state::admission::{AdmissionLimit, LimitKind};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ pub struct CallerLimits {
     pub connections: Option<u32>,
     /// Whether some limit counts money.
     counts_money: bool,
+    /// What runs of the caller may use, with what its group sets.
+    runs: Option<Arc<RunLimits>>,
     /// The limits that the callers of its group share.
     group: Option<Arc<CallerLimits>>,
 }
@@ -44,8 +47,19 @@ impl CallerLimits {
         self.on_model.insert(model, all);
     }
 
-    /// Adds limits that other callers share.
+    /// Sets what each run of the caller may use.
+    pub fn with_runs(mut self, runs: Option<RunLimits>) -> Self {
+        self.runs = runs.map(Arc::new);
+        self
+    }
+
+    /// Adds limits that other callers share. What it sets for runs holds for each run of each caller.
     pub fn with_group(mut self, group: Option<Arc<Self>>) -> Self {
+        let of_group = group.as_ref().and_then(|group| group.runs.clone());
+        self.runs = match (self.runs, of_group) {
+            (Some(own), Some(shared)) => Some(Arc::new(own.tighten(&shared))),
+            (own, shared) => own.or(shared),
+        };
         self.group = group;
         self
     }
@@ -69,6 +83,7 @@ impl CallerLimits {
             on_model: self.on_model.map(renamed),
             connections: self.connections,
             counts_money: self.counts_money,
+            runs: self.runs.clone(),
             group: self.group.clone(),
         }
     }
@@ -76,13 +91,18 @@ impl CallerLimits {
     /// Whether the store has nothing to count.
     pub fn is_empty(&self) -> bool {
         let is_empty = self.everywhere.is_empty() && self.on_model.is_empty();
-        is_empty && self.group.as_ref().is_none_or(|group| group.is_empty())
+        is_empty && self.runs.is_none() && self.group.as_ref().is_none_or(|group| group.is_empty())
     }
 
-    /// Whether some limit counts money: what a request can cost is then reserved before it is sent.
+    /// What each run of the caller may use; `None` if its requests belong to no runs.
+    pub fn runs(&self) -> Option<&Arc<RunLimits>> {
+        self.runs.as_ref()
+    }
+
+    /// Whether some limit counts money, or runs do: what a request can cost is then reserved before it is sent.
     pub fn counts_money(&self) -> bool {
         let group = self.group.as_ref();
-        self.counts_money || group.is_some_and(|group| group.counts_money())
+        self.counts_money || self.runs.is_some() || group.is_some_and(|group| group.counts_money())
     }
 
     /// The limits that a request for another model reserves when `model` stands in: those of this model, and those of money.

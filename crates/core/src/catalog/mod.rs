@@ -27,6 +27,7 @@ pub mod price;
 pub mod price_list;
 pub mod price_maximum;
 pub mod public_url;
+pub mod run_limits;
 pub mod served_names;
 mod verified_keys;
 pub mod webhook_secret;

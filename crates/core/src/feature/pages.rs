@@ -11,6 +11,7 @@ use std::sync::Arc;
 /// An admin page of a feature. It responds with JSON.
 pub struct FeatureAdminPage {
     pub method: Method,
+    /// May end in `/{name}`, which stands for one segment.
     pub path: &'static str,
     /// One sentence, for the document of the HTTP API.
     pub summary: &'static str,
@@ -40,6 +41,8 @@ pub struct FeatureAdminPageRequest<'r> {
     /// The values of the snapshot in use.
     pub values: &'r FeatureTypeMap,
     pub state: &'r Arc<dyn StateStore>,
+    /// What `{name}` of the page's path stands for, as the URL has it.
+    pub name: Option<&'r str>,
     /// The query, without the question mark.
     pub query: &'r str,
 }

@@ -21,6 +21,7 @@ pub mod output_check;
 pub mod range;
 pub mod response_inputs;
 pub mod response_pieces;
+pub mod run_name;
 pub mod schema_fault;
 pub mod settlement;
 pub mod state;

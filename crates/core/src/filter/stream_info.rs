@@ -6,6 +6,7 @@ use crate::catalog::fallback::FallbackCause;
 use crate::catalog::model::{Candidate, Model};
 use crate::catalog::price::{Cost, ExchangeCost};
 use crate::state::admission::LimitKind;
+use crate::state::run::RunLimit;
 use crate::subrequest::UpstreamRequestIdSlot;
 use headgate_protocol::error_class::ErrorClassification;
 use headgate_protocol::usage::TokenUsage;
@@ -180,8 +181,21 @@ pub enum QuotaDecision {
     #[default]
     Admitted,
     Refused(LimitKind),
+    /// The run of the request refused it.
+    RunRefused(RunLimit),
     /// The store was unreachable, and the request continued without a check.
     Unchecked,
+}
+
+impl QuotaDecision {
+    /// The name of the limit that refused the request, in metrics.
+    pub fn refusing_limit(self) -> Option<&'static str> {
+        match self {
+            Self::Refused(limit) => Some(limit.name()),
+            Self::RunRefused(limit) => Some(limit.name()),
+            Self::Admitted | Self::Unchecked => None,
+        }
+    }
 }
 
 impl IdempotencyOutcome {

@@ -5,6 +5,7 @@ pub use super::limit_kind::LimitKind;
 
 use super::clock::ClockReading;
 use super::money::MoneyReservation;
+use super::run::{RunDemand, RunRefusal, RunTicket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,9 +16,11 @@ pub struct AdmissionRequest<'a> {
     pub limits: &'a [AdmissionLimit],
     /// The estimated number of tokens that the request will use.
     pub tokens: u64,
-    /// The most that the request can cost, in billionths of the currency's unit; `None` if no limit counts money. What costs
+    /// The most that the request can cost, in billionths of the currency's unit; `None` if nothing counts money. What costs
     /// nothing is admitted also when a budget is used up.
     pub cost: Option<u64>,
+    /// What it needs of its run, if it is a call of one.
+    pub run: Option<&'a RunDemand>,
 }
 
 /// One limit of one caller, or of one group.
@@ -35,6 +38,8 @@ pub struct AdmissionResult {
     pub decision: AdmissionDecision,
     /// What was reserved of budgets in money, which is settled apart.
     pub money: Option<Box<MoneyReservation>>,
+    /// The call of a run, if the request is one and was granted; it is ended apart.
+    pub run: Option<Box<RunTicket>>,
 }
 
 #[derive(Debug)]
@@ -48,6 +53,8 @@ pub enum AdmissionDecision {
         /// When to try again; for [`LimitKind::Concurrent`] an estimate.
         retry_after: Duration,
     },
+    /// No limit was charged, since the run of the request refuses it.
+    RunRefused(RunRefusal),
 }
 
 /// How much of a limit is left, and when it resets.
@@ -106,12 +113,14 @@ impl AdmissionTicket {
                 let all = demand.limits.iter().cloned();
                 let (money, others): (Vec<_>, Vec<_>) =
                     all.partition(|limit| limit.measure().counts_money());
-                let is_reserved = cost > 0 && !money.is_empty();
+                let run = demand.run.map(|run| run.key.clone());
+                let is_reserved = cost > 0 && (!money.is_empty() || run.is_some());
                 let reservation = is_reserved.then(|| MoneyReservation {
                     id: id(),
                     counters: money.into_iter().map(|limit| limit.counter).collect(),
                     amount: cost,
                     taken_ms: taken_at.unix_ms,
+                    run,
                 });
                 (others, reservation.map(Box::new))
             }

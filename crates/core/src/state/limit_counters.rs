@@ -6,6 +6,7 @@ use super::admission::{
 };
 use super::calendar::period;
 use super::clock::ClockReading;
+use super::local_runs::LocalRuns;
 use super::money::{self, MoneyReservation, OpenReservations};
 use super::sliding_window::SlidingWindow;
 use foldhash::fast::RandomState;
@@ -25,6 +26,7 @@ pub struct LocalLimitCounters {
     /// The number of counters at which idle ones are removed: callers come and go with the configuration.
     prune_at: usize,
     open: OpenReservations,
+    pub runs: LocalRuns,
 }
 
 #[derive(Debug)]
@@ -56,6 +58,12 @@ impl LocalLimitCounters {
     pub fn admit(&mut self, demand: &AdmissionRequest<'_>, now: ClockReading) -> AdmissionResult {
         self.prune(now);
         let refused = self.find_refusing(demand, now);
+        if refused.is_none()
+            && let Some(run) = demand.run
+            && let Some(refusal) = self.runs.refuse(run, now.unix_ms)
+        {
+            return self.refused(demand, AdmissionDecision::RunRefused(refusal), now);
+        }
         let limit_statuses = demand
             .limits
             .iter()
@@ -79,6 +87,12 @@ impl LocalLimitCounters {
         };
         AdmissionResult {
             limit_statuses,
+            run: match (&decision, demand.run) {
+                (AdmissionDecision::Granted(_), Some(run)) => {
+                    Some(Box::new(self.runs.charge(run, now.unix_ms)))
+                }
+                _ => None,
+            },
             decision,
             money,
         }
@@ -91,14 +105,25 @@ impl LocalLimitCounters {
         now: ClockReading,
     ) -> Option<AdmissionResult> {
         let (limit, retry_after) = self.find_refusing(demand, now)?;
+        let decision = AdmissionDecision::Refused { limit, retry_after };
+        Some(self.refused(demand, decision, now))
+    }
+
+    fn refused(
+        &mut self,
+        demand: &AdmissionRequest<'_>,
+        decision: AdmissionDecision,
+        now: ClockReading,
+    ) -> AdmissionResult {
         let limits = demand.limits.iter();
-        Some(AdmissionResult {
+        AdmissionResult {
             limit_statuses: limits
                 .map(|limit| self.counter_value(limit).status(limit, now))
                 .collect(),
-            decision: AdmissionDecision::Refused { limit, retry_after },
+            decision,
             money: None,
-        })
+            run: None,
+        }
     }
 
     /// The limit with the longest wait, if a request must wait.
@@ -131,6 +156,9 @@ impl LocalLimitCounters {
     pub fn settle_money(&mut self, reserved: &MoneyReservation, cost: u64) {
         if !self.open.remove(reserved) {
             return;
+        }
+        if let Some(run) = &reserved.run {
+            self.runs.settle_cost(run, reserved, cost);
         }
         for counter in &reserved.counters {
             if let Some(CounterValue::Money(money)) = self.values.get_mut(counter)

@@ -7,6 +7,8 @@ use super::limit_counters::LocalLimitCounters;
 use super::lock::lock;
 use super::money::MoneyReservation;
 use super::per_second_limiter::{PerSecondDecision, PerSecondLimiter};
+use super::run::RunCallEnd;
+use super::run_usage::RunStatus;
 use std::sync::{Arc, Mutex};
 
 /// Counters of callers' limits and of uses per second. No call waits.
@@ -50,6 +52,22 @@ impl LocalLimiter {
     /// As [`StateStore::settle_money`](super::StateStore::settle_money).
     pub fn settle_money(&self, reserved: &MoneyReservation, cost: u64) {
         lock(&self.counters).settle_money(reserved, cost);
+    }
+
+    /// As [`StateStore::end_run_call`](super::StateStore::end_run_call).
+    pub fn end_run_call(&self, end: RunCallEnd) {
+        let now_ms = self.clock.now().unix_ms;
+        lock(&self.counters).runs.end_call(end, now_ms);
+    }
+
+    /// As [`StateStore::runs`](super::StateStore::runs).
+    pub fn runs(&self, name: Option<&str>, most: usize) -> Vec<RunStatus> {
+        let now_ms = self.clock.now().unix_ms;
+        let counters = lock(&self.counters);
+        match name {
+            Some(name) => counters.runs.find(name, most, now_ms),
+            None => counters.runs.list(most, now_ms),
+        }
     }
 
     /// As [`StateStore::take_per_second`](super::StateStore::take_per_second).

@@ -11,6 +11,8 @@ use super::per_second_limiter::PerSecondDecision;
 use super::records::RecordStore;
 use super::records::memory::MemoryRecordStore;
 use super::records::unavailable::UnavailableRecordStore;
+use super::run::RunCallEnd;
+use super::run_usage::RunStatus;
 use super::{StateStore, StoreFuture};
 #[cfg(any(test, feature = "test-support"))]
 use super::{clock::Clock, limit_counters::LocalLimitCounters};
@@ -81,6 +83,14 @@ impl StateStore for MemoryStore {
 
     fn settle_money(&self, reserved: MoneyReservation, cost: u64) {
         self.limits.settle_money(&reserved, cost);
+    }
+
+    fn end_run_call(&self, end: RunCallEnd) {
+        self.limits.end_run_call(end);
+    }
+
+    fn runs<'a>(&'a self, name: Option<&'a str>, most: usize) -> StoreFuture<'a, Vec<RunStatus>> {
+        StoreFuture::Ready(Ok(self.limits.runs(name, most)))
     }
 
     fn take_per_second<'a>(

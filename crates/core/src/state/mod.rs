@@ -12,6 +12,7 @@ pub mod kept_thoughts;
 pub mod limit_counters;
 mod limit_kind;
 pub mod local_limits;
+pub mod local_runs;
 pub mod lock;
 pub mod log_throttle;
 pub mod memory;
@@ -19,6 +20,8 @@ pub mod money;
 pub mod note_cache;
 pub mod per_second_limiter;
 pub mod records;
+pub mod run;
+pub mod run_usage;
 pub mod settings;
 pub mod sliding_window;
 #[cfg(any(test, feature = "test-support"))]
@@ -30,6 +33,8 @@ use health::StoreHealthReport;
 use money::MoneyReservation;
 use per_second_limiter::PerSecondDecision;
 use records::RecordStore;
+use run::RunCallEnd;
+use run_usage::RunStatus;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -71,6 +76,13 @@ pub trait StateStore: Send + Sync {
     /// Corrects what was reserved of budgets in money to the cost of the request. A reservation is settled once: later calls
     /// change nothing, whichever gateway makes them. One that nobody settles counts as it was reserved. Never waits.
     fn settle_money(&self, reserved: MoneyReservation, cost: u64);
+
+    /// Ends a call of a run: corrects its tokens, and adds it to the calls of the run. Never waits.
+    fn end_run_call(&self, end: RunCallEnd);
+
+    /// At most `most` live runs of all callers: of this name and with their calls, or those that were in use last without
+    /// their calls. The newest first.
+    fn runs<'a>(&'a self, name: Option<&'a str>, most: usize) -> StoreFuture<'a, Vec<RunStatus>>;
 
     /// Charges one use to `budget_key`, which allows at most `per_second` uses in any second.
     fn take_per_second<'a>(

@@ -4,6 +4,7 @@ use super::StateStore;
 use super::calendar::DAY_MS;
 use super::counter_key::CounterKey;
 use super::limit_kind::LimitKind;
+use super::run::RunKey;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -26,6 +27,8 @@ pub struct MoneyReservation {
     pub amount: u64,
     /// The time of the admission on the store's clock, in Unix milliseconds: the cost belongs to its day and month.
     pub taken_ms: u64,
+    /// The run of which it is reserved, too.
+    pub run: Option<RunKey>,
 }
 
 /// A reservation as records have it.
@@ -36,6 +39,9 @@ struct StoredReservation {
     counters: Vec<(String, String, Option<String>)>,
     nanos: u64,
     taken_ms: u64,
+    /// The caller of the run, and its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    run: Option<(String, String)>,
 }
 
 /// The reservation of a create that is paid for, for whoever settles it after the exchange; in
@@ -138,6 +144,9 @@ impl From<MoneyReservation> for StoredReservation {
             id: reserved.id.to_string(),
             nanos: reserved.amount,
             taken_ms: reserved.taken_ms,
+            run: reserved
+                .run
+                .map(|run| (run.caller.to_string(), run.name.to_string())),
         }
     }
 }
@@ -157,6 +166,10 @@ impl TryFrom<StoredReservation> for MoneyReservation {
             id: stored.id.into(),
             amount: stored.nanos,
             taken_ms: stored.taken_ms,
+            run: stored.run.map(|(caller, name)| RunKey {
+                caller: caller.into(),
+                name: name.into(),
+            }),
         })
     }
 }
@@ -204,6 +217,7 @@ mod tests {
             ],
             amount: 9_000_000_000_000_001,
             taken_ms: 1_700_000_000_000,
+            run: None,
         };
         let text = serde_json::to_string(&reserved).unwrap();
         let expected = r#"{"id":"7-1","counters":[["ann","cost_per_day",null],["group:team","cost_total","large"]],"nanos":9000000000000001,"taken_ms":1700000000000}"#;
@@ -212,5 +226,18 @@ mod tests {
         assert_eq!(read, reserved);
         let later = text.replace("cost_total", "cost_per_week");
         assert!(serde_json::from_str::<MoneyReservation>(&later).is_err());
+        let of_run = MoneyReservation {
+            run: Some(RunKey {
+                caller: "ann".into(),
+                name: "r".into(),
+            }),
+            ..reserved
+        };
+        let text = serde_json::to_string(&of_run).unwrap();
+        assert!(text.ends_with(r#","run":["ann","r"]}"#), "{text}");
+        assert_eq!(
+            serde_json::from_str::<MoneyReservation>(&text).unwrap(),
+            of_run
+        );
     }
 }

@@ -9,6 +9,8 @@ use crate::state::records::unavailable::UnavailableRecordStore;
 use crate::state::records::{
     InsertResult, Record, RecordContent, RecordCount, RecordKind, RecordStore,
 };
+use crate::state::run::RunCallEnd;
+use crate::state::run_usage::RunStatus;
 use crate::state::{OnStoreFailure, StateStore, StoreFuture, StoreUnavailable};
 use bytes::Bytes;
 use std::pin::Pin;
@@ -157,6 +159,14 @@ impl StateStore for InterceptedStore {
         self.memory.settle_money(reserved, cost);
     }
 
+    fn end_run_call(&self, end: RunCallEnd) {
+        self.memory.end_run_call(end);
+    }
+
+    fn runs<'a>(&'a self, name: Option<&'a str>, most: usize) -> StoreFuture<'a, Vec<RunStatus>> {
+        self.memory.runs(name, most)
+    }
+
     fn take_per_second<'a>(
         &'a self,
         budget_key: &'a str,
@@ -212,6 +222,12 @@ impl StateStore for UnreachableStore {
 
     fn settle_money(&self, _: MoneyReservation, _: u64) {
         panic!("nothing was admitted");
+    }
+
+    fn end_run_call(&self, _: RunCallEnd) {}
+
+    fn runs<'a>(&'a self, _: Option<&'a str>, _: usize) -> StoreFuture<'a, Vec<RunStatus>> {
+        unreachable_store()
     }
 
     fn take_per_second<'a>(&'a self, _: &'a str, _: u16) -> StoreFuture<'a, PerSecondDecision> {

@@ -4,16 +4,14 @@
 //! that build the request), the channels that may receive it, the route's chains, which conditions of its steps held, the
 //! caller, and what filters read of the request when there is a response.
 
+use crate::length_prefixed_hasher::LengthPrefixedHasher;
 use crate::response_cache::CacheKey;
-use bytes::Bytes;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::condition;
 use headgate_core::filter::response_inputs::{ResponseVaryInputs, in_order};
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::header_policy;
-use headgate_protocol::json::edit::JsonEdits;
-use http::{HeaderName, HeaderValue, header};
-use sha2::{Digest, Sha256};
+use http::{HeaderName, header};
 use std::borrow::Cow;
 
 /// Headers about the caches on the way: they select no response.
@@ -44,28 +42,14 @@ pub(super) fn for_request(
     digest.text(request.upstream_path.as_deref().unwrap_or(&request.path));
     digest.optional(forwarded_query(request).as_deref().map(str::as_bytes));
     add_headers(&mut digest, request)?;
-    add_body(&mut digest, body, &request.edits);
+    digest.field(body);
+    digest.edits(&request.edits);
     for runs in condition::outcomes(request) {
         digest.optional(Some(&[u8::from(runs)]));
     }
     digest.optional(None);
     inputs.visit(request, &mut |value| digest.optional(value));
-    Some(CacheKey(digest.hasher.finalize().into()))
-}
-
-/// The body and its edits, which are not applied for this: an attempt applies them, and a hit needs no result.
-fn add_body(digest: &mut LengthPrefixedHasher, body: &Bytes, edits: &JsonEdits) {
-    digest.field(body);
-    if edits.is_empty() {
-        return digest.number(0);
-    }
-    let changes: Vec<_> = edits.changes().collect();
-    digest.number(changes.len());
-    for (range, with) in changes {
-        digest.number(range.start);
-        digest.number(range.end);
-        digest.field(&with);
-    }
+    Some(CacheKey(digest.finish()))
 }
 
 /// The query that is forwarded; `None` if there is none, or only parameters that are not forwarded.
@@ -105,37 +89,6 @@ fn add_headers(digest: &mut LengthPrefixedHasher, request: &RequestView) -> Opti
         digest.header(name, value);
     }
     Some(())
-}
-
-/// Hashes fields with their lengths, so that no two lists of fields look alike.
-#[derive(Default)]
-struct LengthPrefixedHasher {
-    hasher: Sha256,
-}
-
-impl LengthPrefixedHasher {
-    fn field(&mut self, bytes: &[u8]) {
-        self.number(bytes.len());
-        self.hasher.update(bytes);
-    }
-
-    fn text(&mut self, text: &str) {
-        self.field(text.as_bytes());
-    }
-
-    fn number(&mut self, number: usize) {
-        self.hasher.update((number as u64).to_be_bytes());
-    }
-
-    fn optional(&mut self, bytes: Option<&[u8]>) {
-        self.hasher.update([u8::from(bytes.is_some())]);
-        self.field(bytes.unwrap_or_default());
-    }
-
-    fn header(&mut self, name: &HeaderName, value: &HeaderValue) {
-        self.text(name.as_str());
-        self.field(value.as_bytes());
-    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 /// Tokens that an image of a request counts at most, whatever the length of its encoding.
-const IMAGE_TOKENS: u64 = 5_000;
+pub(super) const IMAGE_TOKENS: u64 = 5_000;
 /// Images of a series whose number the request leaves to the provider.
 const SERIES_IMAGES: u64 = 15;
 /// The fewest bytes of a second of sound: 4 kbit/s, below the lowest rates of AMR and Opus.

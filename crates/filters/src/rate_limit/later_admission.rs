@@ -4,7 +4,8 @@ use super::cost_maximum::CostMaximum;
 use super::money::{NewReservation, ReservedMoney};
 use super::need::RequestNeed;
 use super::reservation::EstimateReservation;
-use super::{RateLimitFilter, granted_ticket, unchecked_limits};
+use super::ticket::granted_ticket;
+use super::{RateLimitFilter, unchecked_limits};
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::view::RequestView;
 use headgate_core::state::admission::{AdmissionLimit, AdmissionResult};
@@ -42,12 +43,17 @@ impl RateLimitFilter {
         model: &Arc<str>,
         limits: &[AdmissionLimit],
     ) -> Result<(), Fault> {
-        let need = RequestNeed::new(request, limits, self.default_output_tokens)?;
+        let Some(caller) = request.caller.clone() else {
+            return Ok(());
+        };
+        let need = RequestNeed::new(request, &caller, limits, self.default_output_tokens)?;
+        let need = need.for_fallback();
         let admission = self.state.admit(&need.demand(limits)).get().await;
         let AdmissionResult {
             limit_statuses,
             decision,
             money,
+            run: _,
         } = match admission {
             Ok(admission) => admission,
             Err(unavailable) => {
@@ -85,7 +91,7 @@ impl RateLimitFilter {
         let limits = limits.unwrap_or_default();
         let of_money = |limit: &&AdmissionLimit| limit.measure().counts_money();
         let limits: Vec<_> = limits.iter().filter(of_money).cloned().collect();
-        let need = RequestNeed::from_cost(shortage);
+        let need = RequestNeed::from_cost(request, shortage);
         let admission = self.state.admit(&need.demand(&limits)).get().await;
         let admission = admission.map_err(unchecked_limits)?;
         let statuses = &admission.limit_statuses;

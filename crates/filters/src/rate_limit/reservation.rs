@@ -33,12 +33,7 @@ impl EstimateReservation {
 
     /// Settles on the usage that is known of the exchange.
     pub fn settle(mut self, request: &RequestView, settlement: ExchangeSettlement) {
-        let used = tokens_used(&request.info, settlement, self.estimate);
-        let failed = request.state.get::<FailedAttemptWorks>();
-        let failed = failed.map_or(0, |works| {
-            failed_tokens(works, request.info.attempt, self.estimate)
-        });
-        self.settle_ticket(used.saturating_add(failed).min(TOKENS_MAX));
+        self.settle_ticket(exchange_tokens(request, settlement, self.estimate));
     }
 
     /// Settles without any usage.
@@ -57,6 +52,20 @@ impl Drop for EstimateReservation {
     fn drop(&mut self) {
         self.settle_ticket(self.estimate.total());
     }
+}
+
+/// The tokens of all attempts of an exchange.
+pub fn exchange_tokens(
+    request: &RequestView,
+    settlement: ExchangeSettlement,
+    estimate: TokenEstimate,
+) -> u64 {
+    let used = tokens_used(&request.info, settlement, estimate);
+    let failed = request.state.get::<FailedAttemptWorks>();
+    let failed = failed.map_or(0, |works| {
+        failed_tokens(works, request.info.attempt, estimate)
+    });
+    used.saturating_add(failed).min(TOKENS_MAX)
 }
 
 /// The usage that the provider reported. If it reported none or its response broke off: the estimated input, and at
@@ -157,6 +166,7 @@ mod tests {
             limits: &limits,
             tokens: 100,
             cost: None,
+            run: None,
         };
         let reserved = async || {
             let admission = state.admit(&demand).get().await.unwrap();
@@ -170,7 +180,7 @@ mod tests {
                     EstimateReservation::new(state.clone(), ticket, ESTIMATE),
                     remaining,
                 ),
-                AdmissionDecision::Refused { .. } => panic!("there is room"),
+                refused => panic!("{refused:?}"),
             }
         };
         let (dropped, remaining) = reserved().await;

@@ -13,9 +13,11 @@ use headgate_core::catalog::affinity::AffinityOutcome;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::catalog::price::{BillableMediaOutput, Cost, ExchangeCost, ModelPrice};
 use headgate_core::filter::body::RequestBody;
+use headgate_core::filter::run_name::run_name;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::{CacheOutcome, IdempotencyOutcome, ModelFallback};
 use headgate_core::filter::view::RequestView;
+use headgate_core::state::lock::lock;
 use headgate_core::state::money::BudgetCharge;
 use headgate_observe::access_log::{AccessLogEntry, FailedAttempt};
 use headgate_observe::cost_metrics::CostLabels;
@@ -23,7 +25,6 @@ use headgate_observe::finished_exchange::FinishedExchange;
 use headgate_protocol::fault::Fault;
 use headgate_tracing::{ExchangeTrace, TracedAttemptOutcome};
 use http::{StatusCode, header};
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 /// Data of an exchange, collected while it runs.
@@ -164,14 +165,13 @@ impl ExchangeRecord {
             let usage = request.info.usage.counted();
             metrics.callers.count(caller.metric_name(), total, usage);
         }
-        let subrequest_id = request.info.subrequest_id.get().and_then(|id| {
-            let id = id.lock().unwrap_or_else(PoisonError::into_inner);
-            id.clone()
-        });
+        let subrequest_id = request.info.subrequest_id.get();
+        let subrequest_id = subrequest_id.and_then(|id| lock(id).clone());
         let translation = request.state.get::<TranslationSummary>();
         if let Some(translation) = translation {
             translation.count(&gateway.metrics.translations);
         }
+        let channel_model = self.candidate.as_ref().and_then(|it| it.model.as_ref());
         let line = AccessLogEntry {
             id: &request.id,
             revision: &snapshot.revision,
@@ -179,17 +179,14 @@ impl ExchangeRecord {
             user_agent: request.headers.get(header::USER_AGENT),
             caller: request.caller.as_ref().map(|caller| &*caller.name),
             key: request.key_label(),
+            run: run_name(request).map(|run| &**run),
             route: &route.name,
             protocol: request.protocol.map(|protocol| protocol.name()),
             method: request.method.as_str(),
             path: &request.path,
             model,
             channel,
-            channel_model: self
-                .candidate
-                .as_ref()
-                .and_then(|candidate| candidate.model.as_ref())
-                .map(|model| &*model.name),
+            channel_model: channel_model.map(|model| &*model.name),
             status,
             settlement: settlement.name(),
             streamed: self.streamed,

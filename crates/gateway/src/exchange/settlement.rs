@@ -1,6 +1,7 @@
 //! How an exchange ends, for its filters, its log line and its metrics.
 
 use super::{Exchange, reply};
+use headgate_core::filter::run_name;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::{DenialReplyForReplay, UpstreamProcessing, UsageReport};
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -28,10 +29,8 @@ impl Exchange<'_> {
     /// The settlement of an exchange whose response was passed on.
     pub(super) fn settlement_for(&self, status: StatusCode) -> ExchangeSettlement {
         let info = &self.request.info;
-        match (
-            status.is_success() && info.stream_error.is_none(),
-            info.usage,
-        ) {
+        let is_success = status.is_success() && info.stream_error.is_none();
+        match (is_success, info.usage) {
             (false, _) => ExchangeSettlement::UpstreamError,
             (true, UsageReport::Missing) => ExchangeSettlement::UsageMissing,
             (true, UsageReport::Implausible) => ExchangeSettlement::UsageImplausible,
@@ -43,6 +42,7 @@ impl Exchange<'_> {
 
     /// Tells all filters how the exchange ended, and records it.
     pub(super) fn settle(&mut self, settlement: ExchangeSettlement) {
+        run_name::note_status(&mut self.request, self.record.status);
         self.route.request.on_done(&mut self.request, settlement);
         self.route.response.on_done(&mut self.request, settlement);
         if self.record.candidate.is_none() {

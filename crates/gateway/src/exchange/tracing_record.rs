@@ -4,6 +4,7 @@ use super::translation_summary::TranslationSummary;
 use crate::downstream::DownstreamSession;
 use headgate_config::snapshot::Snapshot;
 use headgate_config::snapshot::router::Route;
+use headgate_core::filter::run_name::run_name;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::view::RequestView;
 use headgate_observe::bounded::{FIELD_BYTES_MAX, SHORT_BYTES_MAX, bounded, cleaned};
@@ -99,6 +100,7 @@ impl FinishedExchangeView<'_> {
             route: route.name.clone(),
             protocol: request.protocol,
             caller: request.caller.as_ref().map(|caller| caller.name.clone()),
+            run: run_name(request).cloned(),
             model: request.model().map(|model| model.name.clone()),
             client: request.client.map(|client| client.address.to_string()),
             user_agent: agent.map(|agent| cleaned(agent.as_bytes(), SHORT_BYTES_MAX).into_owned()),

@@ -1,7 +1,8 @@
 //! Admission in Redis: one script for all limits of a request, its settlement, and its cancellation.
 
 use super::RedisStoreInner;
-use super::scripts;
+use super::admission_reply;
+use super::run_call_write::{RUN_KEYS, RunCallWrite};
 use super::write::RedisWrite;
 use headgate_core::state::StoreUnavailable;
 use headgate_core::state::admission::{
@@ -10,6 +11,7 @@ use headgate_core::state::admission::{
 };
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::money::MoneyReservation;
+use headgate_core::state::run::{RunCallEnd, RunKey};
 
 impl RedisStoreInner {
     /// As [`StateStore::admit`](headgate_core::state::StateStore::admit).
@@ -28,6 +30,9 @@ impl RedisStoreInner {
                 .as_ref()
                 .map(|reserved| self.reservation_key(reserved)),
         );
+        if let Some(run) = demand.run {
+            keys.extend(self.run_keys(&run.key));
+        }
         let command = self.scripts.admit(&keys, &name, demand);
         let mut guard = AdmissionCancelGuard {
             store: self,
@@ -38,7 +43,8 @@ impl RedisStoreInner {
             has_reply: false,
         };
         let reply: Vec<i64> = self.connector.query(connection, &command).await?;
-        let admission = scripts::admission(&reply, demand, lease, || guard.name.as_str().into());
+        let admission =
+            admission_reply::admission(&reply, demand, lease, || guard.name.as_str().into());
         let admission = admission.ok_or_else(|| {
             StoreUnavailable("Redis returned an unexpected result of the script".into())
         })?;
@@ -50,15 +56,18 @@ impl RedisStoreInner {
         Ok(admission)
     }
 
-    /// The key under which an admission is noted, if it charges what a cancellation takes back: tokens, money or a lease.
+    /// The key under which an admission is noted, if it charges what a cancellation takes back: tokens, money, a lease, or a
+    /// call of a run.
     fn note_key(&self, demand: &AdmissionRequest<'_>, lease: &str) -> Option<String> {
         let is_taken_back = |limit: &&AdmissionLimit| match limit.measure() {
             LimitKind::Concurrent => true,
             measure if measure.counts_money() => demand.cost.is_some_and(|cost| cost > 0),
             measure => measure.counts_tokens() && demand.tokens > 0,
         };
-        let limit = demand.limits.iter().find(is_taken_back)?;
-        Some(self.keys.admission(limit.counter.caller(), lease))
+        let limit = demand.limits.iter().find(is_taken_back);
+        let of_run = demand.run.map(|run| &run.key.caller);
+        let caller = limit.map(|limit| limit.counter.caller()).or(of_run)?;
+        Some(self.keys.admission(caller, lease))
     }
 
     /// What the request reserves of budgets in money, if that is something. Redis sets its time.
@@ -66,16 +75,20 @@ impl RedisStoreInner {
         let amount = demand.cost.filter(|cost| *cost > 0)?;
         let counters = demand.money_limits().map(|limit| limit.counter.clone());
         let counters: Vec<CounterKey> = counters.collect();
-        (!counters.is_empty()).then(|| MoneyReservation {
+        let run = demand.run.map(|run| run.key.clone());
+        (!counters.is_empty() || run.is_some()).then(|| MoneyReservation {
             id: id.into(),
             counters,
             amount,
             taken_ms: unix_ms(),
+            run,
         })
     }
 
     fn reservation_key(&self, reserved: &MoneyReservation) -> String {
         let caller = reserved.counters.first().map(CounterKey::caller);
+        let of_run = reserved.run.as_ref().map(|run| &run.caller);
+        let caller = caller.or(of_run);
         let caller = caller.map_or("", |caller| caller);
         self.keys.reservation(caller, &reserved.id)
     }
@@ -84,6 +97,7 @@ impl RedisStoreInner {
     pub fn settle_money(&self, reserved: MoneyReservation, cost: u64) {
         let counters = reserved.counters.iter();
         let mut keys: Vec<String> = counters.map(|counter| self.keys.limit(counter)).collect();
+        keys.extend(reserved.run.as_ref().map(|run| self.keys.run(run)));
         keys.push(self.reservation_key(&reserved));
         self.outbox.push(RedisWrite::SettleMoney {
             keys,
@@ -121,6 +135,28 @@ impl RedisStoreInner {
         });
     }
 
+    /// As [`StateStore::end_run_call`](headgate_core::state::StateStore::end_run_call).
+    pub fn end_run_call(&self, end: RunCallEnd) {
+        let ticket = end.ticket.as_ref();
+        let lease = ticket.map(|ticket| self.leases.name(ticket.lease));
+        self.outbox.push(RedisWrite::EndRunCall {
+            keys: self.run_keys(&end.key),
+            lease: lease.unwrap_or_default(),
+            run: end.key,
+            end: RunCallWrite::Ended(Box::new(end.call)),
+            may_be_executed: false,
+        });
+    }
+
+    /// The keys of a run, of its caller's runs, and of all callers with runs.
+    fn run_keys(&self, run: &RunKey) -> [String; RUN_KEYS] {
+        [
+            self.keys.run(run),
+            self.keys.live_runs(&run.caller),
+            self.keys.callers_with_runs(),
+        ]
+    }
+
     fn limit_keys(&self, limits: &[AdmissionLimit]) -> Vec<String> {
         let counters = limits.iter().map(|limit| &limit.counter);
         counters.map(|counter| self.keys.limit(counter)).collect()
@@ -142,15 +178,29 @@ impl Drop for AdmissionCancelGuard<'_> {
     fn drop(&mut self) {
         if !self.has_reply {
             let limits = self.demand.limits.iter();
+            if self.demand.run.is_some() {
+                // The keys of the run are none of the script that cancels.
+                self.keys.truncate(self.keys.len() - RUN_KEYS);
+            }
             self.store.outbox.push(RedisWrite::Cancel {
                 keys: std::mem::take(&mut self.keys),
-                lease: std::mem::take(&mut self.name),
+                lease: self.name.clone(),
                 limits: limits.map(AdmissionLimit::measure).collect(),
                 tokens: self.demand.tokens,
             });
+            if let Some(run) = self.demand.run {
+                self.store.outbox.push(RedisWrite::EndRunCall {
+                    keys: self.store.run_keys(&run.key),
+                    lease: std::mem::take(&mut self.name),
+                    run: run.key.clone(),
+                    end: RunCallWrite::Cancelled(run.cost.unwrap_or(0)),
+                    may_be_executed: false,
+                });
+            }
             // An admission that comes after this is refused by the note of the cancellation. Without its note, the reservation
             // is settled by this gateway's clock.
-            if let Some(reserved) = self.reserved.take() {
+            if let Some(mut reserved) = self.reserved.take() {
+                reserved.run = None;
                 self.store.settle_money(reserved, 0);
             }
         }

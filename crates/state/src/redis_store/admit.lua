@@ -1,16 +1,21 @@
 -- Charges a request to all of its limits, or to none; the same as src/state/limit_counters.rs does.
 --
--- KEYS: one for each limit; then, if tokens, money or a lease are charged, one under which the admission is noted, in case
--- that nobody awaits it; then, if money is charged, one that has what is reserved of it until that is settled. ARGV: name of
--- the lease, its lifetime in ms, tokens, money in billionths; then kind and maximum of each limit.
--- Returns: 1 if granted, else 0; the limit that refuses, from 1; ms to wait; the time in ms; then remaining and ms to
--- the reset of each limit.
+-- KEYS: one for each limit; then, if tokens, money, a lease or a run are charged, one under which the admission is noted, in
+-- case that nobody awaits it; then, if money is charged, one that has what is reserved of it until that is settled; then, for
+-- a call of a run, those of the run, of its caller's runs and of all callers with runs. ARGV: name of the lease, its lifetime
+-- in ms, tokens, money in billionths, number of limits; then kind and maximum of each limit; then, for a call of a run, what
+-- run.lua reads.
+-- Returns: 1 if granted, 0 if a limit refuses, 2 if the run does; the limit or the cap that refuses, from 1; ms to wait; the
+-- time in ms; then remaining and ms to the reset of each limit, or the maximum, what is used, and what is needed of the cap.
 local PLACE_RETRY_MS, NOTE_MS, RESERVED_MS = 1000, 60000, 40 * DAY_MS
 local now = now_ms()
 local second = floor(now / 1000)
 local place, lease, tokens, cost = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local count = (#ARGV - 4) / 2
-local note, reservation = KEYS[count + 1], KEYS[count + 2]
+local count = tonumber(ARGV[5])
+local run = run_of(KEYS, ARGV, 5 + 2 * count)
+local others = #KEYS - (run and 3 or 0)
+local note = count + 1 <= others and KEYS[count + 1]
+local reservation = count + 2 <= others and KEYS[count + 2]
 
 local function until_forgotten(last)
     return math.min(WINDOW_MS, last + WINDOW_MS - now)
@@ -105,15 +110,20 @@ end
 
 local limits, in_the_way, longest = {}, 0, 0
 for i = 1, count do
-    limits[i] = look(KEYS[i], ARGV[3 + 2 * i], tonumber(ARGV[4 + 2 * i]))
+    limits[i] = look(KEYS[i], ARGV[4 + 2 * i], tonumber(ARGV[5 + 2 * i]))
     if limits[i].wait > longest then
         in_the_way, longest = i, limits[i].wait
     end
+end
+if in_the_way == 0 and run then
+    local refusal = refuse_run(run, now)
+    if refusal then return refusal end
 end
 -- A note that exists is that of a cancellation which overtook this admission.
 if in_the_way == 0 and note and not redis.call('SET', note, now, 'NX', 'PX', NOTE_MS) then
     in_the_way = 1
 end
+if in_the_way == 0 and run then charge_run(run, place) end
 if in_the_way == 0 and reservation then redis.call('SET', reservation, ARGV[4], 'PX', RESERVED_MS) end
 local answer = { in_the_way == 0 and 1 or 0, in_the_way, longest, now }
 for _, limit in ipairs(limits) do

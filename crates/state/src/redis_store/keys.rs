@@ -2,6 +2,7 @@
 
 use headgate_core::state::admission::CounterKey;
 use headgate_core::state::records::RecordKind;
+use headgate_core::state::run::RunKey;
 use std::fmt::Write;
 
 /// Builds the names of keys.
@@ -58,6 +59,29 @@ impl RedisKeys {
         key
     }
 
+    /// The key of a caller's runs, by the time when they are forgotten.
+    pub fn live_runs(&self, caller: &str) -> String {
+        self.key(caller, "runs")
+    }
+
+    /// The key of what a run has used. That of its calls begins with it.
+    pub fn run(&self, run: &RunKey) -> String {
+        let mut key = self.live_runs(&run.caller);
+        key.push(':');
+        key.push_str(&run.name);
+        key
+    }
+
+    /// The key of the callers with runs.
+    pub fn callers_with_runs(&self) -> String {
+        self.key("callers", "with_runs")
+    }
+
+    /// What stands before and after the name of a caller in the key of its runs.
+    pub fn around_live_runs(&self) -> [String; 2] {
+        [format!("{}:{{", self.prefix), "}:runs".to_owned()]
+    }
+
     /// The key of the uses in the last second.
     pub fn per_second(&self, budget_key: &str) -> String {
         self.key(budget_key, "pace")
@@ -110,6 +134,13 @@ mod tests {
             keys.reservation("ann", "7-1"),
             "headgate:{ann}:reserved:7-1"
         );
+        let run = RunKey {
+            caller: "ann}".into(),
+            name: "job".into(),
+        };
+        assert_eq!(keys.run(&run), "headgate:{ann%7d}:runs:job");
+        let [before, after] = keys.around_live_runs();
+        assert_eq!(keys.live_runs("ann"), format!("{before}ann{after}"));
         assert_eq!(keys.limit(&limit(None)), "headgate:{ann}:tokens_per_minute");
         assert_eq!(
             keys.limit(&limit(Some("large"))),

@@ -1,6 +1,7 @@
 //! The state store in Redis, shared by several gateways: each operation is one command or script, on Redis' clock.
 
 mod admission;
+mod admission_reply;
 mod client;
 mod concurrency_leases;
 mod connector;
@@ -8,6 +9,8 @@ mod id_owners;
 mod keys;
 mod outbox;
 mod records;
+mod run_call_write;
+mod runs;
 mod scripts;
 mod write;
 
@@ -22,6 +25,8 @@ use headgate_core::state::money::MoneyReservation;
 use headgate_core::state::note_cache::NOTE_BYTES_MAX;
 use headgate_core::state::per_second_limiter::PerSecondDecision;
 use headgate_core::state::records::RecordStore;
+use headgate_core::state::run::RunCallEnd;
+use headgate_core::state::run_usage::RunStatus;
 use headgate_core::state::settings::RedisSettings;
 use headgate_core::state::{OnStoreFailure, StateStore, StoreFuture, StoreUnavailable};
 use keys::RedisKeys;
@@ -152,6 +157,17 @@ impl StateStore for RedisStore {
 
     fn settle_money(&self, reserved: MoneyReservation, cost: u64) {
         self.inner.settle_money(reserved, cost);
+    }
+
+    fn end_run_call(&self, end: RunCallEnd) {
+        self.inner.end_run_call(end);
+    }
+
+    fn runs<'a>(&'a self, name: Option<&'a str>, most: usize) -> StoreFuture<'a, Vec<RunStatus>> {
+        let pending = self.inner.runs(name, most);
+        StoreFuture::Later(Box::pin(
+            self.inner.count_failure(StoreOperation::Record, pending),
+        ))
     }
 
     fn correct(&self, mut ticket: AdmissionTicket, tokens_used: u64) {

@@ -1,6 +1,7 @@
 //! A write to Redis that waits in the queue, and its command.
 
 use super::keys::RedisKeys;
+use super::run_call_write::{RUN_KEYS, RunCallWrite};
 use super::scripts::{LuaScripts, NOTE};
 use bytes::Bytes;
 use headgate_core::state::admission::{AdmissionTicket, LimitKind};
@@ -8,6 +9,7 @@ use headgate_core::state::affinity::IdChannelEntry;
 use headgate_core::state::health::StoreOperation;
 use headgate_core::state::money::MoneyReservation;
 use headgate_core::state::note_cache::NOTE_KEPT;
+use headgate_core::state::run::RunKey;
 use redis::Cmd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -49,9 +51,18 @@ pub enum RedisWrite {
         limits: Vec<LimitKind>,
         tokens: u64,
     },
+    /// Ends a call of a run. It may be sent any number of times, but for a call that was refused, whose lease is empty.
+    EndRunCall {
+        keys: [String; RUN_KEYS],
+        lease: String,
+        run: RunKey,
+        end: RunCallWrite,
+        /// Whether Redis may have executed it: it was sent, and got no response.
+        may_be_executed: bool,
+    },
     /// Corrects what was reserved of budgets in money, unless it is settled: it may be sent any number of times.
     SettleMoney {
-        /// Those of the limits, and that of the reservation.
+        /// Those of the limits and the run, and that of the reservation.
         keys: Vec<String>,
         reserved: MoneyReservation,
         cost: u64,
@@ -68,9 +79,10 @@ impl RedisWrite {
             Self::Remember { .. } => StoreOperation::Remember,
             Self::Touch { .. } => StoreOperation::ChannelOf,
             Self::Forget { .. } => StoreOperation::Forget,
-            Self::Settle { .. } | Self::Cancel { .. } | Self::SettleMoney { .. } => {
-                StoreOperation::Settle
-            }
+            Self::Settle { .. }
+            | Self::Cancel { .. }
+            | Self::EndRunCall { .. }
+            | Self::SettleMoney { .. } => StoreOperation::Settle,
             Self::PutNote { .. } => StoreOperation::PutNote,
         }
     }
@@ -87,6 +99,7 @@ impl RedisWrite {
             Self::Touch { .. }
             | Self::Settle { .. }
             | Self::Cancel { .. }
+            | Self::EndRunCall { .. }
             | Self::SettleMoney { .. }
             | Self::PutNote { .. } => None,
         }
@@ -99,14 +112,25 @@ impl RedisWrite {
                 maybe_executed: Some(at),
                 ..
             } => now.saturating_duration_since(*at) < REPEAT_MAX,
+            Self::EndRunCall {
+                lease,
+                may_be_executed,
+                ..
+            } => !lease.is_empty() || !may_be_executed,
             _ => true,
         }
     }
 
     /// This write after it was sent and got no response.
     pub fn noted_as_sent(mut self, at: Instant) -> Self {
-        if let Self::Settle { maybe_executed, .. } = &mut self {
-            maybe_executed.get_or_insert(at);
+        match &mut self {
+            Self::Settle { maybe_executed, .. } => {
+                maybe_executed.get_or_insert(at);
+            }
+            Self::EndRunCall {
+                may_be_executed, ..
+            } => *may_be_executed = true,
+            _ => {}
         }
         self
     }
@@ -146,6 +170,13 @@ impl RedisWrite {
                 limits,
                 tokens,
             } => scripts.cancel(keys, lease, limits, *tokens),
+            Self::EndRunCall {
+                keys,
+                lease,
+                run,
+                end,
+                ..
+            } => scripts.end_run_call(keys, lease, run, end),
             Self::SettleMoney {
                 keys,
                 reserved,

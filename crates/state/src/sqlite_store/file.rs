@@ -2,11 +2,13 @@
 
 use super::money_table::{self, MONEY_TABLES};
 use super::new_file::{create, rename_corrupt_file};
+use super::run_table::{self, RUN_TABLES};
 use bytes::Bytes;
 use headgate_core::state::admission::{CounterKey, LimitKind};
 use headgate_core::state::calendar::{DAY_MS, period, whole_ms};
 use headgate_core::state::money::MoneyReservation;
 use headgate_core::state::note_cache::NOTE_KEPT;
+use headgate_core::state::run::{RunCallEnd, RunTicket};
 use rusqlite::{
     Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
 };
@@ -75,6 +77,10 @@ pub enum StateFileWrite {
     },
     /// Takes back what may have been reserved of budgets in money, and what may still be: nobody awaited it.
     CancelMoney { reserved: MoneyReservation },
+    /// Ends a call of a run.
+    EndRunCall { end: Box<RunCallEnd> },
+    /// Takes back a call of a run that was charged, and not sent.
+    CancelRunCall { ticket: RunTicket },
     /// Stores a text under a key.
     PutNote { key: Box<str>, text: Bytes },
 }
@@ -249,8 +255,9 @@ impl StateDatabase {
             params![now_ms.saturating_sub(BUDGET_KEPT_MS).cast_signed()],
         )?;
         money_table::prune(&self.connection, now_ms)?;
+        let runs = run_table::prune(&self.connection, now_ms, PRUNED_AT_ONCE)?;
         let noted = self.prune_notes(now_ms)?;
-        Ok([expired, crowded, noted].contains(&PRUNED_AT_ONCE))
+        Ok([expired, crowded, noted, runs].contains(&PRUNED_AT_ONCE))
     }
 
     /// Removes one step's worth of notes that are too old or too many; returns how many.
@@ -288,6 +295,8 @@ impl StateDatabase {
         let _ = connection.execute_batch(ID_INDEX);
         // Without these tables no money can be spent.
         let _ = connection.execute_batch(MONEY_TABLES);
+        // Nor can a request belong to a run without these.
+        let _ = connection.execute_batch(RUN_TABLES);
         Ok(Self { connection })
     }
 }
@@ -348,6 +357,12 @@ fn write_all(
             }
             StateFileWrite::CancelMoney { reserved } => {
                 money_table::cancel(transaction, reserved)?;
+            }
+            StateFileWrite::EndRunCall { end } => {
+                run_table::end_call(transaction, end, now_ms.cast_unsigned())?;
+            }
+            StateFileWrite::CancelRunCall { ticket } => {
+                run_table::cancel(transaction, &ticket.key, ticket.taken_ms, ticket.tokens)?;
             }
             StateFileWrite::AddTokens {
                 counter,

@@ -10,6 +10,7 @@ mod new_file;
 mod reader;
 mod record_table;
 mod records;
+mod run_table;
 mod writer;
 
 use bytes::Bytes;
@@ -27,6 +28,8 @@ use headgate_core::state::money::MoneyReservation;
 use headgate_core::state::note_cache::NOTE_BYTES_MAX;
 use headgate_core::state::per_second_limiter::PerSecondDecision;
 use headgate_core::state::records::RecordStore;
+use headgate_core::state::run::RunCallEnd;
+use headgate_core::state::run_usage::RunStatus;
 use headgate_core::state::{StateStore, StoreFuture, StoreUnavailable};
 use money_admission::MoneyAdmission;
 use reader::StateReaderHandle;
@@ -199,19 +202,19 @@ impl StateStore for SqliteStore {
     }
 
     fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult> {
-        match demand.cost.filter(|cost| *cost > 0) {
-            Some(cost) if demand.money_limits().next().is_some() => {
-                StoreFuture::Later(Box::pin(async move {
-                    let admission = MoneyAdmission {
-                        limits: &self.limits,
-                        records: &self.records,
-                        queue: &self.queue,
-                        tally: &self.tally,
-                    };
-                    admission.admit(demand, cost).await
-                }))
-            }
-            _ => self.limits.admit(demand),
+        let cost = demand.cost.unwrap_or(0);
+        let spends_money = cost > 0 && demand.money_limits().next().is_some();
+        match spends_money || demand.run.is_some() {
+            true => StoreFuture::Later(Box::pin(async move {
+                let admission = MoneyAdmission {
+                    limits: &self.limits,
+                    records: &self.records,
+                    queue: &self.queue,
+                    tally: &self.tally,
+                };
+                admission.admit(demand, cost).await
+            })),
+            false => self.limits.admit(demand),
         }
     }
 
@@ -228,6 +231,16 @@ impl StateStore for SqliteStore {
 
     fn settle_money(&self, reserved: MoneyReservation, cost: u64) {
         self.write(StateFileWrite::SettleMoney { reserved, cost });
+    }
+
+    fn end_run_call(&self, end: RunCallEnd) {
+        self.write(StateFileWrite::EndRunCall { end: Box::new(end) });
+    }
+
+    fn runs<'a>(&'a self, name: Option<&'a str>, most: usize) -> StoreFuture<'a, Vec<RunStatus>> {
+        let (name, now_ms) = (name.map(str::to_owned), self.limits.now().unix_ms);
+        self.records
+            .run(move |table| run_table::list(table.connection, name.as_deref(), most, now_ms))
     }
 
     fn take_per_second<'a>(

@@ -1,4 +1,5 @@
-//! Admission of requests that may cost money: the file decides about money, and the memory about all other limits.
+//! Admission of requests that may cost money, or belong to a run: the file decides about these, and the memory about all other
+//! limits.
 
 use super::file::StateFileWrite;
 use super::money_table::{self, MoneyDecision, MoneyDemand};
@@ -13,6 +14,7 @@ use headgate_core::state::clock::ClockReading;
 use headgate_core::state::health::StoreHealthCounters;
 use headgate_core::state::local_limits::LocalLimiter;
 use headgate_core::state::money::{self, MoneyReservation};
+use headgate_core::state::run::RunTicket;
 use std::time::Duration;
 
 /// What an admission works on.
@@ -24,7 +26,8 @@ pub struct MoneyAdmission<'s> {
 }
 
 impl MoneyAdmission<'_> {
-    /// Charges a request to all of its limits or to none. What it reserves of budgets in money is in the file when this returns.
+    /// Charges a request to all of its limits and its run, or to none. What it reserves of them in the file is there when this
+    /// returns.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -40,6 +43,7 @@ impl MoneyAdmission<'_> {
             limits: &others,
             tokens: demand.tokens,
             cost: None,
+            run: None,
         };
         let now = self.limits.now();
         // A request above another limit costs no write.
@@ -53,6 +57,7 @@ impl MoneyAdmission<'_> {
                 counters: of_money.iter().map(|limit| limit.counter.clone()).collect(),
                 amount: cost,
                 taken_ms: now.unix_ms,
+                run: demand.run.map(|run| run.key.clone()),
             }),
         };
         let id = guard.reserved.as_ref().map(|reserved| reserved.id.clone());
@@ -60,12 +65,26 @@ impl MoneyAdmission<'_> {
             limits: of_money,
             id: id.unwrap_or_else(money::new_id),
             cost,
+            run: demand.run.cloned(),
             now_ms: now.unix_ms,
         };
         let decided = self
             .records
             .run(move |table| money_table::admit(table.connection, &money_demand));
-        let MoneyDecision { used, refused } = decided.get().await?;
+        let MoneyDecision {
+            used,
+            refused,
+            run_refused,
+        } = decided.get().await?;
+        if let Some(refusal) = run_refused {
+            guard.reserved = None;
+            return Ok(AdmissionResult {
+                limit_statuses: statuses(demand, &[], &used, now),
+                decision: AdmissionDecision::RunRefused(refusal),
+                money: None,
+                run: None,
+            });
+        }
         if let Some((index, wait_ms)) = refused {
             guard.reserved = None;
             let positions = demand.limits.iter().enumerate();
@@ -78,12 +97,30 @@ impl MoneyAdmission<'_> {
                     retry_after: Duration::from_millis(wait_ms),
                 },
                 money: None,
+                run: None,
             });
         }
         let admitted = self.limits.admit(&others).get().await?;
         let mut admitted = merged(demand, admitted, &used, now);
-        if let AdmissionDecision::Granted(_) = &admitted.decision {
-            admitted.money = guard.reserved.take().map(Box::new);
+        let ticket = demand.run.map(|run| RunTicket {
+            key: run.key.clone(),
+            taken_ms: now.unix_ms,
+            tokens: run.tokens,
+            lease: 0,
+        });
+        match &admitted.decision {
+            AdmissionDecision::Granted(_) => {
+                let reserved = guard.reserved.take().filter(|_| cost > 0);
+                admitted.money = reserved.map(Box::new);
+                admitted.run = ticket.map(Box::new);
+            }
+            // Another request took the last place meanwhile.
+            AdmissionDecision::Refused { .. } | AdmissionDecision::RunRefused(_) => {
+                if let Some(ticket) = ticket {
+                    let cancel = StateFileWrite::CancelRunCall { ticket };
+                    self.queue.push(cancel, self.tally);
+                }
+            }
         }
         Ok(admitted)
     }
@@ -97,7 +134,9 @@ struct MoneyCancelGuard<'a, 's> {
 
 impl Drop for MoneyCancelGuard<'_, '_> {
     fn drop(&mut self) {
-        if let Some(reserved) = self.reserved.take() {
+        if let Some(reserved) = self.reserved.take()
+            && reserved.amount > 0
+        {
             let cancel = StateFileWrite::CancelMoney { reserved };
             self.admission.queue.push(cancel, self.admission.tally);
         }
@@ -124,6 +163,7 @@ fn merged(
         limit_statuses: statuses(demand, &others.limit_statuses, used, now),
         decision,
         money: None,
+        run: None,
     }
 }
 

@@ -1,8 +1,10 @@
 //! Budgets in money in the state file: what is used and reserved of each, and which reservations are not settled.
 
+use super::run_table;
 use headgate_core::state::admission::{AdmissionLimit, CounterKey};
 use headgate_core::state::calendar::{DAY_MS, period};
 use headgate_core::state::money::{MoneyReservation, RESERVATION_KEPT_MS};
+use headgate_core::state::run::{RunDemand, RunRefusal};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::sync::Arc;
 
@@ -21,11 +23,12 @@ pub const MONEY_TABLES: &str = "
 const USED_KEPT_MS: u64 = 70 * DAY_MS;
 const CANCELLED: i64 = -1;
 
-/// What a request needs of budgets in money.
+/// What a request needs of budgets in money, and of its run.
 pub struct MoneyDemand {
     pub limits: Vec<AdmissionLimit>,
     pub id: Arc<str>,
     pub cost: u64,
+    pub run: Option<RunDemand>,
     pub now_ms: u64,
 }
 
@@ -35,9 +38,21 @@ pub struct MoneyDecision {
     pub used: Vec<u64>,
     /// The index of the limit that refuses, and the time until it resets, in milliseconds; nothing is then reserved.
     pub refused: Option<(usize, u64)>,
+    /// The refusal of the run; nothing is then reserved.
+    pub run_refused: Option<RunRefusal>,
 }
 
-/// Reserves what `demand` needs of all its limits, or nothing.
+impl MoneyDecision {
+    fn refusal(used: Vec<u64>, refused: Option<(usize, u64)>) -> Self {
+        Self {
+            used,
+            refused,
+            run_refused: None,
+        }
+    }
+}
+
+/// Reserves what `demand` needs of all its limits and of its run, or nothing.
 pub fn admit(file: &Connection, demand: &MoneyDemand) -> rusqlite::Result<MoneyDecision> {
     let mut used = Vec::with_capacity(demand.limits.len());
     let mut refused: Option<(usize, u64)> = None;
@@ -46,29 +61,53 @@ pub fn admit(file: &Connection, demand: &MoneyDemand) -> rusqlite::Result<MoneyD
         let amount = find_used(file, &limit.counter, since)?;
         let wait = next.saturating_sub(demand.now_ms);
         let is_longest = refused.is_none_or(|(_, longest)| wait > longest);
-        if amount.saturating_add(demand.cost) > limit.most && is_longest {
+        // What costs nothing is admitted also when a budget is used up.
+        let is_over = demand.cost > 0 && amount.saturating_add(demand.cost) > limit.most;
+        if is_over && is_longest {
             refused = Some((index, wait));
         }
         used.push(amount);
     }
     if refused.is_some() {
-        return Ok(MoneyDecision { used, refused });
+        return Ok(MoneyDecision::refusal(used, refused));
     }
+    let mut run_usage = None;
+    if let Some(run) = &demand.run {
+        match run_table::refuse(file, run, demand.now_ms)? {
+            Ok(usage) => run_usage = Some(usage),
+            Err(refusal) => {
+                return Ok(MoneyDecision {
+                    run_refused: Some(refusal),
+                    ..MoneyDecision::refusal(used, None)
+                });
+            }
+        }
+    }
+    if demand.cost > 0 && !reserve(file, demand, &mut used)? {
+        // Its cancellation was recorded first.
+        return Ok(MoneyDecision::refusal(used, Some((0, 0))));
+    }
+    if let (Some(run), Some(usage)) = (&demand.run, run_usage) {
+        run_table::charge(file, run, usage)?;
+    }
+    Ok(MoneyDecision::refusal(used, None))
+}
+
+/// Reserves money of all limits; `false` if the reservation was cancelled before.
+fn reserve(file: &Connection, demand: &MoneyDemand, used: &mut [u64]) -> rusqlite::Result<bool> {
     let mut reserve = file.prepare(
         "INSERT OR IGNORE INTO money_reserved (id, nanos, taken_ms) VALUES (?1, ?2, ?3)",
     )?;
     let cost = demand.cost.cast_signed();
     if reserve.execute(params![&*demand.id, cost, demand.now_ms.cast_signed()])? == 0 {
-        // Its cancellation was recorded first.
-        let refused = Some((0, 0));
-        return Ok(MoneyDecision { used, refused });
+        return Ok(false);
     }
-    for (limit, used) in demand.limits.iter().zip(&mut used) {
+    for (limit, used) in demand.limits.iter().zip(used) {
         let (since, _) = period(limit.measure(), demand.now_ms);
         add(file, &limit.counter, since, cost)?;
         *used = used.saturating_add(demand.cost);
     }
-    Ok(MoneyDecision { used, refused })
+    Ok(true)
 }
 
 /// Corrects what was reserved to `cost`; changes nothing if it was settled before.
@@ -82,6 +121,10 @@ pub fn settle(file: &Connection, reserved: &MoneyReservation, cost: u64) -> rusq
     for counter in &reserved.counters {
         let (since, _) = period(counter.measure(), reserved.taken_ms);
         add(file, counter, since, cost.cast_signed() - amount)?;
+    }
+    if let Some(run) = &reserved.run {
+        let amounts = (amount.cast_unsigned(), cost);
+        run_table::settle_cost(file, run, reserved.taken_ms, amounts)?;
     }
     Ok(true)
 }

@@ -222,7 +222,9 @@ fn operation(write: &StateFileWrite) -> StoreOperation {
         StateFileWrite::Forget { .. } => StoreOperation::Forget,
         StateFileWrite::AddTokens { .. }
         | StateFileWrite::SettleMoney { .. }
-        | StateFileWrite::CancelMoney { .. } => StoreOperation::Settle,
+        | StateFileWrite::CancelMoney { .. }
+        | StateFileWrite::EndRunCall { .. }
+        | StateFileWrite::CancelRunCall { .. } => StoreOperation::Settle,
         StateFileWrite::PutNote { .. } => StoreOperation::PutNote,
     }
 }

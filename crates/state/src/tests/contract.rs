@@ -4,6 +4,12 @@ use super::money::{
     a_reservation_is_settled_once, all_budgets_are_reserved_or_none,
     money_is_reserved_up_to_the_budget, what_costs_nothing_needs_no_budget,
 };
+use super::runs::{
+    a_call_is_admitted_by_its_run_and_all_limits_or_by_none, a_caller_has_a_bounded_number_of_runs,
+    a_forgotten_run_leaves_nothing_to_the_next_of_its_name, a_request_tightens_its_run_for_good,
+    each_cap_ends_a_run, many_calls_at_once_pass_no_cap, runs_of_callers_are_apart,
+    the_end_of_a_call_corrects_its_run,
+};
 use super::*;
 use bytes::Bytes;
 use headgate_core::state::memory::MemoryStore;
@@ -38,6 +44,14 @@ behaviours![
     a_reservation_is_settled_once,
     all_budgets_are_reserved_or_none,
     what_costs_nothing_needs_no_budget,
+    each_cap_ends_a_run,
+    many_calls_at_once_pass_no_cap,
+    the_end_of_a_call_corrects_its_run,
+    a_call_is_admitted_by_its_run_and_all_limits_or_by_none,
+    a_request_tightens_its_run_for_good,
+    runs_of_callers_are_apart,
+    a_caller_has_a_bounded_number_of_runs,
+    a_forgotten_run_leaves_nothing_to_the_next_of_its_name,
     models_and_callers_are_counted_apart,
     a_limit_that_was_raised_keeps_its_count,
     limit_statuses_report_what_remains,

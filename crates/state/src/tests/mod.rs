@@ -11,6 +11,7 @@ mod redis_proxy;
 mod redis_records;
 mod redis_server;
 mod redis_store;
+mod runs;
 mod scripts;
 mod sqlite_store;
 
@@ -21,9 +22,12 @@ use headgate_core::state::admission::{
 use headgate_core::state::health::StoreOperation;
 use headgate_core::state::settings::{SqliteSettings, StoreOpener, StoreSettings};
 use headgate_core::state::{StateStore, StoreFuture};
+use std::future::poll_fn;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -45,6 +49,7 @@ async fn admit(store: &dyn StateStore, limits: &[AdmissionLimit], tokens: u64) -
             limits,
             tokens,
             cost: None,
+            run: None,
         })
         .get()
         .await
@@ -89,6 +94,27 @@ async fn eventually(what: &str, mut look: impl AsyncFnMut() -> bool) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("never came: {what}");
+}
+
+/// The results of futures that run at the same time.
+async fn join_all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut futures: Vec<Pin<Box<F>>> = futures.map(Box::pin).collect();
+    let mut results: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        for (future, result) in futures.iter_mut().zip(&mut results) {
+            if result.is_none()
+                && let Poll::Ready(output) = future.as_mut().poll(context)
+            {
+                *result = Some(output);
+            }
+        }
+        match results.iter().all(Option::is_some) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    results.into_iter().flatten().collect()
 }
 
 /// A folder of one test, removed when it is dropped.

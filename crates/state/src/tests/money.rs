@@ -21,6 +21,7 @@ async fn spend(
         limits,
         tokens: 0,
         cost: Some(cost),
+        run: None,
     };
     let admitted = store.admit(&demand).get().await.unwrap();
     let statuses = admitted.limit_statuses.iter();
@@ -28,6 +29,7 @@ async fn spend(
     match admitted.decision {
         AdmissionDecision::Granted(ticket) => (left, Ok((ticket, admitted.money.map(|it| *it)))),
         AdmissionDecision::Refused { limit, .. } => (left, Err(limit)),
+        AdmissionDecision::RunRefused(refusal) => panic!("{refusal:?}"),
     }
 }
 
@@ -179,6 +181,7 @@ async fn an_admission_that_nobody_awaits_reserves_nothing() {
             limits: &limits,
             tokens: 0,
             cost: Some(10),
+            run: None,
         };
         // Polled once, and dropped while the file is written.
         let pending = store.admit(&demand).get();
@@ -210,6 +213,7 @@ async fn a_restart_of_redis_loses_no_reservation() {
             limits: &limits,
             tokens: 0,
             cost: Some(1_000),
+            run: None,
         };
         let admitted = store.admit(&demand).get().await;
         admitted.is_ok_and(|admitted| admitted.limit_statuses[0].remaining == 80)

@@ -116,6 +116,7 @@ fn play(store: &dyn StateStore, clocks: &TestClock, steps: &[Step]) -> Result<()
         limits: &limits,
         tokens,
         cost: None,
+        run: None,
     }) {
         StoreFuture::Ready(Ok(result)) => result,
         _ => panic!("this store never waits"),
@@ -194,6 +195,7 @@ async fn abandon(store: &dyn StateStore, limits: &[AdmissionLimit], tokens: u64)
         limits,
         tokens,
         cost: None,
+        run: None,
     };
     let mut admitting = Box::pin(store.admit(&demand).get());
     let first_poll = std::future::poll_fn(|context| Poll::Ready(admitting.as_mut().poll(context)));

@@ -18,6 +18,7 @@ async fn used(store: &dyn StateStore, limits: &[AdmissionLimit]) -> Option<Vec<u
         limits,
         tokens: 0,
         cost: None,
+        run: None,
     };
     let admission = store.admit(&demand).get().await.ok()?;
     let statuses = admission.limit_statuses.iter();
@@ -73,6 +74,7 @@ async fn an_admission_that_comes_after_its_cancellation_charges_nothing() {
         limits,
         tokens,
         cost: None,
+        run: None,
     });
     let [first, second] = demands.each_ref().map(|demand| store.admit(demand).get());
     let (first, second) = tokio::join!(first, second);

@@ -218,7 +218,8 @@ async fn a_killed_redis_is_unreachable_at_once_and_reconnected() {
                     .admit(&AdmissionRequest {
                         limits: &limits,
                         tokens: 0,
-                        cost: None
+                        cost: None,
+                        run: None,
                     })
                     .get()
                     .await
@@ -248,7 +249,7 @@ async fn a_killed_redis_is_unreachable_at_once_and_reconnected() {
         eventually("the place is renewed", async || {
             let admission = admit(&*other, &limits, 0).await;
             match admission.decision {
-                AdmissionDecision::Refused { .. } => true,
+                AdmissionDecision::Refused { .. } | AdmissionDecision::RunRefused(_) => true,
                 AdmissionDecision::Granted(ticket) => {
                     other.settle(ticket, 0);
                     false
@@ -317,6 +318,7 @@ async fn the_lease_of_an_abandoned_admission_is_released() {
             limits: &limits,
             tokens: 0,
             cost: None,
+            run: None,
         };
         let StoreFuture::Later(mut pending) = store.admit(&demand) else {
             panic!("Redis has to be asked");
@@ -336,6 +338,7 @@ async fn the_lease_of_an_abandoned_admission_is_released() {
             limits: &limits,
             tokens: 0,
             cost: None,
+            run: None,
         };
         let admission = store.admit(&demand).get().await;
         admission.is_ok_and(|admission| matches!(admission.decision, AdmissionDecision::Granted(_)))
@@ -356,6 +359,7 @@ async fn the_outbox_is_bounded_and_counts_dropped_writes() {
             limits: &limits,
             tokens: 0,
             cost: None,
+            run: None,
         };
         assert!(store.admit(&demand).get().await.is_err());
     }

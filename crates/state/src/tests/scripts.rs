@@ -119,12 +119,13 @@ fn an_admission_that_nobody_awaits_is_taken_back_from_its_own_day() {
     let script = |now: u64, code: &str| {
         let calendar = include_str!("../redis_store/calendar.lua");
         let clock = format!("local function now_ms() return {now} end");
-        redis::Script::new(&format!("{calendar}\n{clock}\n{code}"))
+        let run = include_str!("../redis_store/run.lua");
+        redis::Script::new(&format!("{calendar}\n{clock}\n{run}\n{code}"))
     };
     let admit = script(midnight - 1, include_str!("../redis_store/admit.lua"));
     let mut admitted = admit.key("day");
     admitted.key("month").key("noted").key("reserved");
-    admitted.arg("lease").arg(30_000).arg(0).arg(70);
+    admitted.arg("lease").arg(30_000).arg(0).arg(70).arg(2);
     admitted
         .arg("cost_per_day")
         .arg(1_000)

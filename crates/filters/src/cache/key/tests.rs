@@ -10,7 +10,7 @@ use headgate_core::filter::view::RequestDestination;
 use headgate_expression::EvaluationPhase;
 use headgate_protocol::Protocol;
 use headgate_protocol::json::{JsonDocument, JsonLimits};
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderValue, Method};
 use std::collections::HashSet;
 use std::sync::Arc;
 
