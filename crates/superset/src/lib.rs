@@ -19,6 +19,7 @@ mod part;
 pub mod policy;
 pub mod protocol_pair;
 mod request;
+pub mod request_path;
 mod response;
 pub mod text_document;
 pub mod tool_calls;
