@@ -74,10 +74,16 @@ pub fn csv(groups: &[&str], rows: &[Value]) -> String {
 
 /// Lines of cells with columns as wide as their values; the first `names` columns are texts.
 fn aligned(lines: &[Vec<String>], names: usize) -> Vec<String> {
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
+    let mut widths = vec![0; lines.first().map_or(0, Vec::len)];
+    for line in lines {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
     let lines = lines.iter().map(|line| {
-        let cells = line.iter().enumerate().map(|(column, cell)| {
-            let width = width(column).unwrap_or(0);
+        let cells = line.iter().zip(&widths).enumerate();
+        let cells = cells.map(|(column, (cell, width))| {
+            let width = *width;
             match column < names {
                 true => format!("{cell:<width$}"),
                 false => format!("{cell:>width$}"),

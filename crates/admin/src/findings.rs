@@ -29,17 +29,7 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
 
 /// All findings as JSON, the most severe first.
 pub(super) fn list(app: &AdminApp) -> Vec<Value> {
-    let findings = all(app);
-    let findings = findings.iter().map(|finding| {
-        json!({
-            "severity": finding.severity.name(),
-            "code": finding.code,
-            "subject": finding.subject,
-            "cause": finding.cause,
-            "advice": finding.advice,
-        })
-    });
-    findings.collect()
+    all(app).iter().map(LiveFinding::json).collect()
 }
 
 /// All findings, the most severe first.

@@ -1,7 +1,7 @@
 //! Events as receivers get them: JSON, in the form of the Standard Webhooks specification.
 
 use headgate_core::finding::{FindingSeverity, LiveFinding};
-use headgate_core::random::random_below;
+use headgate_core::random::random_hex;
 use headgate_core::timestamp::rfc3339_seconds;
 use serde_json::{Value, json};
 use std::time::SystemTime;
@@ -30,16 +30,7 @@ impl FindingChange {
     /// The body of the event. `gateway` tells the gateways of a fleet apart.
     pub fn body(&self, gateway: &str) -> String {
         let (kind, data) = match self {
-            Self::Began(finding) => (
-                "finding.began",
-                json!({
-                    "severity": finding.severity.name(),
-                    "code": finding.code,
-                    "subject": finding.subject,
-                    "cause": finding.cause,
-                    "advice": finding.advice,
-                }),
-            ),
+            Self::Began(finding) => ("finding.began", finding.json()),
             Self::Over {
                 severity,
                 code,
@@ -61,8 +52,7 @@ pub(crate) fn test_body(gateway: &str) -> String {
 
 /// An id that no other event has.
 pub(crate) fn event_id() -> String {
-    let part = || format!("{:08x}", random_below(u32::MAX));
-    format!("evt_{}{}{}{}", part(), part(), part(), part())
+    format!("evt_{}", random_hex(4))
 }
 
 fn event_body(kind: &str, gateway: &str, data: Value) -> String {

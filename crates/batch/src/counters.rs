@@ -1,6 +1,7 @@
 //! Counts of settled batches, and what those have used that the gateway settles beside requests.
 
 use headgate_core::catalog::Catalog;
+use headgate_core::catalog::pattern_models::OTHER_MODEL;
 use headgate_core::catalog::price::{Cost, ExchangeCost};
 use headgate_core::feature::metrics::{
     BackgroundUsage, CostChange, CostChangeLabels, FeatureMetrics, raise, registered,
@@ -13,9 +14,6 @@ use prometheus::{IntCounterVec, Opts, Registry};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-
-/// The model in metrics of a batch whose model the configuration has no more.
-const OTHER: &str = "other";
 
 /// How a batch was settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +89,7 @@ impl BatchCounters {
     /// Adds what a batch has used whose end no request shows.
     pub fn add_usage(&self, catalog: &Catalog, caller: &Arc<str>, used: &SettledUsage) {
         let model = used.model.as_deref();
-        let model = model.map_or(OTHER, |model| catalog.metric_label(model, true));
+        let model = model.map_or(OTHER_MODEL, |model| catalog.metric_label(model, true));
         let price = used.candidate.price();
         let labels = UsageLabels {
             labels: CostChangeLabels {

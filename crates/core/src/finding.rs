@@ -2,6 +2,8 @@
 
 pub mod counter_rule;
 
+use serde_json::{Value, json};
+
 /// Something that an operator should know or do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveFinding {
@@ -53,6 +55,17 @@ impl FindingSeverity {
 }
 
 impl LiveFinding {
+    /// The finding as pages and receivers of alerts get it.
+    pub fn json(&self) -> Value {
+        json!({
+            "severity": self.severity.name(),
+            "code": self.code,
+            "subject": self.subject,
+            "cause": self.cause,
+            "advice": self.advice,
+        })
+    }
+
     /// What the finding is about, as long as it lasts: the request that waits longest changes.
     pub fn key(&self) -> String {
         match self.subject.starts_with("request ") {

@@ -9,6 +9,12 @@ pub fn random_fraction() -> f64 {
     f64::from(random_below(1 << 20)) / f64::from(1 << 20)
 }
 
+/// So many random numbers of 32 bits, as hexadecimal digits.
+pub fn random_hex(numbers: usize) -> String {
+    let digits = (0..numbers).map(|_| format!("{:08x}", random_below(u32::MAX)));
+    digits.collect()
+}
+
 /// A random number below `below`.
 pub fn random_below(below: u32) -> u32 {
     static STATE: LazyLock<AtomicU64> =

@@ -8,7 +8,7 @@ pub(super) mod capture;
 mod decode_body;
 pub(super) mod evaluate;
 mod examine_body;
-mod failed_work;
+mod failed_attempt_usage;
 mod first_events;
 mod keep_alive;
 mod model_fallback;

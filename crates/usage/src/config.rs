@@ -1,6 +1,7 @@
 //! `usage` of `routes.yaml`.
 
 use headgate_core::scalar::HumanDuration;
+use headgate_core::state::calendar::DAY_MS;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -29,11 +30,8 @@ pub(crate) struct DailyUsageConfig {
 impl Default for DailyUsageConfig {
     fn default() -> Self {
         Self {
-            keep: HumanDuration::seconds(400 * DAY_SECONDS),
+            keep: HumanDuration::milliseconds(400 * DAY_MS),
             rows_per_day: 10_000,
         }
     }
 }
-
-/// Seconds of a day.
-pub(crate) const DAY_SECONDS: u64 = 24 * 60 * 60;

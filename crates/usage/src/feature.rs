@@ -1,6 +1,6 @@
 //! What callers, models and channels have used, by day.
 
-use crate::config::{DAY_SECONDS, DailyUsageConfig, DailyUsageSection};
+use crate::config::{DailyUsageConfig, DailyUsageSection};
 use crate::page::PAGES;
 use crate::settings::DailyUsageSettings;
 use crate::totals::UsageTotals;
@@ -13,6 +13,7 @@ use headgate_core::feature::section::{
 };
 use headgate_core::feature::{Feature, FeatureTypeMap};
 use headgate_core::filter::descriptor::settings_schema;
+use headgate_core::state::calendar::DAY_MS;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,8 +44,7 @@ impl Feature for UsageFeature {
             .unwrap_or_else(DailyUsageConfig::default)
             .keep
             .duration();
-        let days =
-            Duration::from_secs(DAY_SECONDS)..=Duration::from_secs(KEEP_DAYS_MAX * DAY_SECONDS);
+        let days = Duration::from_millis(DAY_MS)..=Duration::from_millis(KEEP_DAYS_MAX * DAY_MS);
         if !days.contains(&keep) {
             let reason = "must be from `1d` to `3660d`";
             problems.error("/usage/keep", reason, None);

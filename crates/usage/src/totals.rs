@@ -4,7 +4,7 @@ use crate::counts::UsageCounts;
 use crate::day::UsageDay;
 use headgate_core::feature::exchange_recorder::{ExchangeRecorder, RecordedUse};
 use headgate_core::feature::metrics::CostChange;
-use headgate_core::random::random_below;
+use headgate_core::random::random_hex;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::lock::lock;
 use serde::{Deserialize, Serialize};
@@ -83,11 +83,7 @@ pub(crate) struct ChangedPart {
 impl Default for UsageTotals {
     fn default() -> Self {
         Self {
-            process: format!(
-                "{:08x}{:08x}",
-                random_below(u32::MAX),
-                random_below(u32::MAX)
-            ),
+            process: random_hex(2),
             is_on: AtomicBool::new(false),
             rows_max: AtomicUsize::new(0),
             parts: AtomicU64::new(0),

@@ -14,7 +14,7 @@ pub mod conditional;
 pub mod contract;
 pub mod descriptor;
 pub mod expression;
-pub mod failed_work;
+pub mod failed_attempt_usage;
 pub mod fetch;
 pub mod header_name;
 pub mod output_check;

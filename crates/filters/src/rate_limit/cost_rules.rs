@@ -2,7 +2,7 @@
 
 use super::cost_maximum::has_price;
 use headgate_core::catalog::price::{BillableMediaOutput, Cost, ExchangeCost, ModelPrice};
-use headgate_core::filter::failed_work::{FailedAttemptWork, FailedAttemptWorks};
+use headgate_core::filter::failed_attempt_usage::{FailedAttemptUsage, FailedAttemptUsages};
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::StreamInfo;
 use headgate_core::filter::view::RequestView;
@@ -37,7 +37,7 @@ impl CostRules {
             return 0;
         }
         let price = self.price_or_reserved(price);
-        let failed = request.state.get::<FailedAttemptWorks>();
+        let failed = request.state.get::<FailedAttemptUsages>();
         let in_failure = failed.and_then(|works| works.usage(info.attempt));
         let counted = info.usage.counted().or(in_failure);
         // What nobody reported of a whole response, or of one that the provider goes on to make, can be all that was reserved.
@@ -56,7 +56,7 @@ impl CostRules {
 
     /// What the attempts cost that failed before the last one: the usage that they reported, or else the estimated input of
     /// those whose end is not known.
-    pub fn failed_cost<'w>(&self, works: impl Iterator<Item = &'w FailedAttemptWork>) -> u64 {
+    pub fn failed_cost<'w>(&self, works: impl Iterator<Item = &'w FailedAttemptUsage>) -> u64 {
         let costs = works.map(|work| {
             let price = self.price_or_reserved(work.price.as_deref());
             let estimated = TokenUsage {

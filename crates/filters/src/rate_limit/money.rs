@@ -3,7 +3,7 @@
 use super::cost_maximum::{CostMaximum, attempt_maximum};
 use super::cost_rules::CostRules;
 use headgate_core::catalog::price::{Cost, ModelPrice};
-use headgate_core::filter::failed_work::FailedAttemptWorks;
+use headgate_core::filter::failed_attempt_usage::FailedAttemptUsages;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::UpstreamProcessing;
 use headgate_core::filter::view::{AttemptView, RequestView};
@@ -181,7 +181,7 @@ impl ModelReservation {
 
     /// What the attempts for this model cost that have failed before the current one.
     fn failed_cost(&self, request: &RequestView) -> u64 {
-        let Some(works) = request.state.get::<FailedAttemptWorks>() else {
+        let Some(works) = request.state.get::<FailedAttemptUsages>() else {
             return 0;
         };
         let before = works.before(request.info.attempt);

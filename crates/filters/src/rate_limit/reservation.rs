@@ -1,6 +1,6 @@
 //! What a request has reserved of its caller's limits, settled exactly once however the request ends.
 
-use headgate_core::filter::failed_work::FailedAttemptWorks;
+use headgate_core::filter::failed_attempt_usage::FailedAttemptUsages;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::StreamInfo;
 use headgate_core::filter::view::RequestView;
@@ -61,7 +61,7 @@ pub fn exchange_tokens(
     estimate: TokenEstimate,
 ) -> u64 {
     let used = tokens_used(&request.info, settlement, estimate);
-    let failed = request.state.get::<FailedAttemptWorks>();
+    let failed = request.state.get::<FailedAttemptUsages>();
     let failed = failed.map_or(0, |works| {
         failed_tokens(works, request.info.attempt, estimate)
     });
@@ -84,7 +84,7 @@ fn tokens_used(info: &StreamInfo, settlement: ExchangeSettlement, estimate: Toke
 }
 
 /// The tokens of the attempts that failed before this one: those that their providers reported, or else the estimated input.
-fn failed_tokens(works: &FailedAttemptWorks, attempt: u32, estimate: TokenEstimate) -> u64 {
+fn failed_tokens(works: &FailedAttemptUsages, attempt: u32, estimate: TokenEstimate) -> u64 {
     let tokens = works.before(attempt).map(|work| {
         let reported = work.usage.as_ref().map(TokenUsage::total);
         reported.unwrap_or(estimate.input)

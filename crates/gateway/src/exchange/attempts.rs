@@ -300,7 +300,7 @@ impl AttemptLoop<'_> {
         attempted.set_translation(self.translation.take());
         self.end_trace(&attempted);
         if let AttemptVerdict::Next(last) = &attempted {
-            self.note_failed_work();
+            self.note_failed_attempt();
             // A channel with several credentials is tried again: by now the refused credential is in cool-down.
             let other_keys = last.failure_reason().is_some_and(|reason| {
                 let keys = channel.credentials.len();

@@ -2,13 +2,11 @@
 
 use crate::Gateway;
 use headgate_config::snapshot::Snapshot;
+use headgate_core::catalog::pattern_models::OTHER_MODEL;
 use headgate_core::catalog::price::{Cost, ExchangeCost};
 use headgate_core::filter::stream_info::{SettledUsage, SettledUsages};
 use headgate_core::filter::view::RequestView;
 use headgate_observe::cost_metrics::CostLabels;
-
-/// The model of a batch whose model the configuration has no more.
-const OTHER: &str = "other";
 
 /// The usage of batches that the exchange has settled. A request with a model has none.
 pub(super) fn settled_batches(request: &RequestView) -> &[SettledUsage] {
@@ -34,7 +32,7 @@ pub(super) fn count_batches<'b>(
         let price = candidate.price();
         let labels = CostLabels {
             caller: request.caller.as_ref().map(|caller| caller.metric_name()),
-            model: model.unwrap_or(OTHER),
+            model: model.unwrap_or(OTHER_MODEL),
             channel: &candidate.channel.name,
             currency: price.map_or("", |price| &price.currency),
         };

@@ -8,11 +8,11 @@ use std::sync::Arc;
 /// The attempts of an exchange that failed and may have cost; in
 /// [`RequestFilterValues`](super::state::RequestFilterValues), as few exchanges have one.
 #[derive(Default)]
-pub struct FailedAttemptWorks(Vec<FailedAttemptWork>);
+pub struct FailedAttemptUsages(Vec<FailedAttemptUsage>);
 
 /// What the provider of an attempt that failed may have done.
 #[derive(Clone, Debug)]
-pub struct FailedAttemptWork {
+pub struct FailedAttemptUsage {
     /// The number of the attempt, from 1.
     pub attempt: u32,
     /// The platform model.
@@ -23,7 +23,7 @@ pub struct FailedAttemptWork {
     pub usage: Option<TokenUsage>,
 }
 
-impl FailedAttemptWorks {
+impl FailedAttemptUsages {
     /// Notes an attempt; keeps the usage that is noted of it.
     pub fn note(
         &mut self,
@@ -37,7 +37,7 @@ impl FailedAttemptWorks {
             return;
         }
         let channel_model = candidate.model.as_ref();
-        self.0.push(FailedAttemptWork {
+        self.0.push(FailedAttemptUsage {
             attempt,
             model: model.cloned(),
             price: channel_model.and_then(|model| model.price.clone()),
@@ -46,7 +46,7 @@ impl FailedAttemptWorks {
     }
 
     /// Those before the attempt of this number.
-    pub fn before(&self, attempt: u32) -> impl Iterator<Item = &FailedAttemptWork> {
+    pub fn before(&self, attempt: u32) -> impl Iterator<Item = &FailedAttemptUsage> {
         self.0.iter().filter(move |work| work.attempt < attempt)
     }
 

@@ -3,12 +3,12 @@
 use super::attempts::AttemptLoop;
 use bytes::Bytes;
 use headgate_core::catalog::model::Candidate;
-use headgate_core::filter::failed_work::FailedAttemptWorks;
+use headgate_core::filter::failed_attempt_usage::FailedAttemptUsages;
 use headgate_protocol::usage::{self, TokenUsage};
 
 impl AttemptLoop<'_> {
     /// Notes the attempt, which has failed, if its provider may have processed the request.
-    pub(super) fn note_failed_work(&mut self) {
+    pub(super) fn note_failed_attempt(&mut self) {
         if self.request.info.may_have_cost
             && let Some(candidate) = self.record.candidate.clone()
         {
@@ -30,8 +30,8 @@ impl AttemptLoop<'_> {
 
     /// Whether the attempt has reported usage although it failed.
     pub(super) fn has_reported_usage(&self) -> bool {
-        let works = self.request.state.get::<FailedAttemptWorks>();
-        works.is_some_and(|works| works.usage(self.request.info.attempt).is_some())
+        let usages = self.request.state.get::<FailedAttemptUsages>();
+        usages.is_some_and(|usages| usages.usage(self.request.info.attempt).is_some())
     }
 
     /// Notes the usage of the attempt.
@@ -39,7 +39,7 @@ impl AttemptLoop<'_> {
         let usage = usage.filter(|usage| usage.implausible_count(1).is_none());
         let attempt = self.request.info.attempt;
         let model = self.request.model().map(|model| model.name.clone());
-        let works: &mut FailedAttemptWorks = self.request.state.get_or_default();
-        works.note(attempt, model.as_ref(), candidate, usage);
+        let usages: &mut FailedAttemptUsages = self.request.state.get_or_default();
+        usages.note(attempt, model.as_ref(), candidate, usage);
     }
 }
