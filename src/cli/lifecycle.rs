@@ -20,7 +20,7 @@ use std::time::Duration;
 use std::{io, thread};
 use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 /// Time between two looks at the findings and at the memory of the process.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
@@ -33,9 +33,6 @@ const ABORT_GRACE: Duration = Duration::from_secs(2);
 
 /// How long the process waits at its end for queued writes of the state store.
 const STATE_FLUSH: Duration = Duration::from_secs(2);
-
-/// How long the process waits at its end until the ends of paid creates are stored.
-const CREATES_STORED_WAIT: Duration = Duration::from_secs(10);
 
 /// What the lifecycle of a process needs.
 pub struct ProcessLifecycle {
@@ -102,8 +99,10 @@ impl ProcessLifecycle {
 
     async fn drain_and_finish(&mut self, cause: DrainCause) {
         self.drain(cause).await;
-        self.until_creates_are_stored().await;
         self.drain_state.end_background(BACKGROUND_MAX).await;
+        // What tasks and batches have settled since the last look, the background's last work included.
+        self.metrics.update_features();
+        self.reloader.until_stored().await;
     }
 
     async fn serve(&mut self, signals: &mut ProcessSignals) -> DrainCause {
@@ -177,8 +176,12 @@ impl ProcessLifecycle {
     /// Returns when no request is in flight and the connections are closed, or have been idle for long enough.
     async fn until_idle(&self) {
         let mut idle_since = None;
+        let mut looks = interval(LOOK_INTERVAL);
         loop {
-            sleep(DRAIN_POLL_INTERVAL).await;
+            tokio::select! {
+                () = sleep(DRAIN_POLL_INTERVAL) => {}
+                _ = looks.tick() => self.metrics.update_features(),
+            }
             if self.metrics.in_flight().get() > 0 {
                 idle_since = None;
                 continue;
@@ -191,16 +194,6 @@ impl ProcessLifecycle {
             {
                 return;
             }
-        }
-    }
-
-    /// Waits until the store has the ends of paid creates, on which their retries depend.
-    async fn until_creates_are_stored(&self) {
-        let stored = self.reloader.until_creates_are_stored();
-        if timeout(CREATES_STORED_WAIT, stored).await.is_err() {
-            tracing::warn!(
-                "ends of paid creates are not stored; their outcome will be listed as unknown"
-            );
         }
     }
 

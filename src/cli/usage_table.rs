@@ -64,7 +64,7 @@ pub fn csv(groups: &[&str], rows: &[Value]) -> String {
         let cells = cells.chain(
             currencies
                 .iter()
-                .map(|currency| csv_cell(&row["costs"][*currency])),
+                .map(|currency| row["costs"][*currency].as_str().unwrap_or("").to_owned()),
         );
         csv += &cells.collect::<Vec<_>>().join(",");
         csv += "\r\n";
@@ -106,7 +106,9 @@ fn currencies(rows: &[Value]) -> BTreeSet<&str> {
 fn csv_cell(value: &Value) -> String {
     let cell = match value {
         Value::Null => String::new(),
-        Value::String(text) if text.starts_with(['=', '+', '@', '\t', '\r']) => format!("'{text}"),
+        Value::String(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => {
+            format!("'{text}")
+        }
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
@@ -159,12 +161,14 @@ web         1200       0     12       0       3         -       0.5
         let rows = [
             row(json!("a, \"b\""), 1, json!({"USD": "1"})),
             row(json!("=cmd()"), 2, json!({"USD": "-0.5"})),
+            row(json!("-2+3"), 4, json!({"USD": "-1"})),
             row(Value::Null, 3, json!({})),
         ];
         let expected = "\
 caller,requests,errors,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,reasoning_tokens,audio_ms,cost_USD\r
 \"a, \"\"b\"\"\",1,0,12,0,0,3,0,0,1\r
 '=cmd(),2,0,12,0,0,3,0,0,-0.5\r
+'-2+3,4,0,12,0,0,3,0,0,-1\r
 ,3,0,12,0,0,3,0,0,\r
 ";
         assert_eq!(csv(&["caller"], &rows), expected);

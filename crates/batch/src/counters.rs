@@ -32,13 +32,14 @@ pub enum BatchOutcome {
 #[derive(Default)]
 pub struct BatchCounters {
     settled: [AtomicU64; BatchOutcome::ALL.len()],
-    /// What was used since the metrics were read, by labels, which are names of the configuration.
+    /// What was used since the metrics were read.
     used: Mutex<HashMap<UsageLabels, UsedInBackground>>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct UsageLabels {
     labels: CostChangeLabels,
+    caller_name: Arc<str>,
     protocol: Option<ChannelProtocol>,
 }
 
@@ -86,18 +87,24 @@ impl BatchCounters {
         self.settled[outcome as usize].load(Ordering::Relaxed)
     }
 
-    /// Adds what a batch has used whose end no request shows.
-    pub fn add_usage(&self, catalog: &Catalog, caller: &Arc<str>, used: &SettledUsage) {
+    /// Adds what a batch has used whose end no request shows. `label` is the name of its caller in metrics.
+    pub fn add_usage(
+        &self,
+        catalog: &Catalog,
+        (caller, label): (&Arc<str>, &Arc<str>),
+        used: &SettledUsage,
+    ) {
         let model = used.model.as_deref();
         let model = model.map_or(OTHER_MODEL, |model| catalog.metric_label(model, true));
         let price = used.candidate.price();
         let labels = UsageLabels {
             labels: CostChangeLabels {
-                caller: caller.clone(),
+                caller: label.clone(),
                 model: model.to_owned(),
                 channel: used.candidate.channel.name.to_string(),
                 currency: price.map_or_else(String::new, |price| price.currency.to_string()),
             },
+            caller_name: caller.clone(),
             protocol: used.candidate.protocol,
         };
         let mut all = lock(&self.used);
@@ -113,11 +120,11 @@ impl BatchCounters {
 
 #[cfg(test)]
 impl BatchCounters {
-    /// The callers that metrics name.
-    pub fn callers(&self) -> Vec<String> {
+    /// The callers that metrics name, each with its own name.
+    pub fn callers(&self) -> Vec<(String, String)> {
         let all = lock(&self.used);
         all.keys()
-            .map(|used| used.labels.caller.to_string())
+            .map(|used| (used.labels.caller.to_string(), used.caller_name.to_string()))
             .collect()
     }
 }
@@ -147,6 +154,7 @@ impl FeatureMetrics for BatchMetrics {
         let mut all = lock(&self.counters.used);
         let changes = all.iter_mut().map(|(labels, used)| CostChange {
             labels: labels.labels.clone(),
+            caller_name: labels.caller_name.clone(),
             added: std::mem::take(&mut used.cost),
             refunded: 0,
         });
@@ -158,6 +166,7 @@ impl FeatureMetrics for BatchMetrics {
         let mut all = lock(&self.counters.used);
         let taken = all.iter_mut().map(|(labels, used)| BackgroundUsage {
             labels: labels.labels.clone(),
+            caller_name: labels.caller_name.clone(),
             protocol: labels.protocol,
             usage: std::mem::take(&mut used.usage),
             unpriced: std::mem::take(&mut used.unpriced),

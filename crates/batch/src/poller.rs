@@ -154,9 +154,10 @@ impl BatchPoller {
             channel,
         };
         if let Some(settled) = self.settler.settle_once(ended, used, None).await? {
+            let names = (owner, label.as_ref().unwrap_or(owner));
             for used in &settled.usages {
                 let counters = &self.settler.counters;
-                counters.add_usage(&self.settler.catalog, label.as_ref().unwrap_or(owner), used);
+                counters.add_usage(&self.settler.catalog, names, used);
             }
         }
         Ok(())

@@ -10,6 +10,7 @@ pub mod section;
 
 use crate::filter::descriptor::{FilterDescriptor, FilterProvision};
 use crate::outgoing::OutgoingClients;
+use crate::state::StateStore;
 use crate::state::settings::StoreOpener;
 use background::BackgroundWork;
 use exchange_recorder::ExchangeRecorder;
@@ -68,10 +69,12 @@ pub trait Feature: Sync {
         None
     }
 
-    /// Waits until what it has to store of finished exchanges is stored, when the process ends.
+    /// Stores what is left of finished exchanges when the process ends, after its work in the background. Gives up after
+    /// seconds if the store is away, with a line in the log.
     fn until_stored<'a>(
         &self,
         _shared: &'a FeatureTypeMap,
+        _state: &'a dyn StateStore,
     ) -> Option<Pin<Box<dyn Future<Output = ()> + Send + 'a>>> {
         None
     }

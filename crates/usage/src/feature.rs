@@ -1,10 +1,10 @@
 //! What callers, models and channels have used, by day.
 
 use crate::config::{DailyUsageConfig, DailyUsageSection};
-use crate::page::PAGES;
+use crate::page::{ConcurrentReports, PAGES};
 use crate::settings::DailyUsageSettings;
 use crate::totals::UsageTotals;
-use crate::writer;
+use crate::writer::{self, UsageWriter};
 use headgate_core::feature::background::BackgroundWork;
 use headgate_core::feature::exchange_recorder::ExchangeRecorder;
 use headgate_core::feature::pages::FeatureAdminPage;
@@ -13,8 +13,10 @@ use headgate_core::feature::section::{
 };
 use headgate_core::feature::{Feature, FeatureTypeMap};
 use headgate_core::filter::descriptor::settings_schema;
+use headgate_core::state::StateStore;
 use headgate_core::state::calendar::DAY_MS;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,19 +62,30 @@ impl Feature for UsageFeature {
 
     fn adopt(&self, built: &FeatureTypeMap) {
         let settings = built.get::<DailyUsageSettings>();
-        built.get::<UsageTotals>().adopt(settings.rows_max);
+        built.get::<UsageTotals>().adopt(&settings);
     }
 
     fn background(&self) -> Option<BackgroundWork> {
         Some(BackgroundWork {
             name: "usage",
-            is_awaited: true,
+            is_awaited: false,
             run: |context| Box::pin(writer::run(context)),
         })
     }
 
     fn add_shared_values(&self, values: &mut FeatureTypeMap) {
         values.set(Arc::<UsageTotals>::default());
+        values.set(Arc::<UsageWriter>::default());
+        values.set(Arc::<ConcurrentReports>::default());
+    }
+
+    fn until_stored<'a>(
+        &self,
+        shared: &'a FeatureTypeMap,
+        state: &'a dyn StateStore,
+    ) -> Option<Pin<Box<dyn Future<Output = ()> + Send + 'a>>> {
+        let (writer, totals) = (shared.get::<UsageWriter>(), shared.get::<UsageTotals>());
+        Some(Box::pin(async move { writer.finish(state, &totals).await }))
     }
 
     fn exchange_recorder(&self, shared: &FeatureTypeMap) -> Option<Arc<dyn ExchangeRecorder>> {

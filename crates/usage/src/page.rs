@@ -10,9 +10,23 @@ use headgate_core::feature::pages::{
     FeatureAdminPage, FeatureAdminPageAccess, FeatureAdminPageRequest, PageQueryParameter,
 };
 use headgate_core::serve::AppResponse;
+use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;
 use http::{Method, StatusCode};
 use serde_json::json;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+/// The reports that are made at a time: one. It outlives snapshots.
+pub(crate) struct ConcurrentReports(Arc<Semaphore>);
+
+impl Default for ConcurrentReports {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(1)))
+    }
+}
 
 /// The page.
 pub(crate) const PAGES: &[FeatureAdminPage] = &[FeatureAdminPage {
@@ -51,17 +65,35 @@ async fn page(request: FeatureAdminPageRequest<'_>) -> AppResponse {
         let reason = "usage is not counted; add the section `usage: {}` to routes.yaml";
         return error(StatusCode::NOT_FOUND, reason.to_owned());
     }
-    let totals = request.values.get::<UsageTotals>();
+    let reports = request.values.get::<ConcurrentReports>();
+    let (state, totals) = (request.state.clone(), request.values.get::<UsageTotals>());
+    let runtime = Handle::current();
+    // A large report takes seconds, which the thread of the admin pages does not have, and megabytes for each at a time.
+    let permit = reports.0.clone().acquire_owned().await;
+    let report = spawn_blocking(move || {
+        let _permit = permit;
+        runtime.block_on(report(&*state, &totals, query))
+    });
+    match report.await {
+        Ok(Ok(page)) => AppResponse::full(StatusCode::OK, "application/json", page),
+        Ok(Err((status, reason))) => error(status, reason),
+        Err(panicked) => error(StatusCode::INTERNAL_SERVER_ERROR, panicked.to_string()),
+    }
+}
+
+async fn report(
+    state: &dyn StateStore,
+    totals: &UsageTotals,
+    query: UsageQuery,
+) -> Result<String, (StatusCode, String)> {
     let days = (query.from, query.to);
     let mut report = DailyUsageReport::new(query);
-    let read = read_rows(request.state.records(), &totals, days, |day, row| {
+    let read = read_rows(state.records(), totals, days, |day, row| {
         report.add(day, row)
     });
-    if let Err(unavailable) = read.await {
-        return error(StatusCode::SERVICE_UNAVAILABLE, unavailable.to_string());
-    }
-    match report.into_json() {
-        Ok(page) => AppResponse::json(StatusCode::OK, &page),
-        Err(reason) => error(StatusCode::BAD_REQUEST, reason),
-    }
+    read.await
+        .map_err(|unavailable| (StatusCode::SERVICE_UNAVAILABLE, unavailable.to_string()))?;
+    report
+        .into_json()
+        .map_err(|reason| (StatusCode::BAD_REQUEST, reason))
 }

@@ -5,8 +5,10 @@ use crate::totals::{PartId, UsageRow, UsageTotals};
 use bytes::Bytes;
 use headgate_core::state::StoreUnavailable;
 use headgate_core::state::records::{InsertResult, Record, RecordContent, RecordKind, RecordStore};
-use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 const KIND: RecordKind = RecordKind::UsageDay;
@@ -16,7 +18,7 @@ const OWNER: &str = "usage";
 const PAGE: usize = 50;
 
 /// The content of a record.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct StoredRows {
     rows: Vec<UsageRow>,
 }
@@ -36,9 +38,9 @@ impl RowWriter<'_> {
     ///
     /// # Errors
     /// The store is unreachable. The rows may have been stored.
-    pub async fn store(&mut self, id: PartId, rows: Vec<UsageRow>) -> Result<(), StoreUnavailable> {
+    pub async fn store(&mut self, id: PartId, rows: &[UsageRow]) -> Result<(), StoreUnavailable> {
         let key = part_key(self.process, id);
-        let value = serde_json::to_vec(&StoredRows { rows }).expect("rows are JSON");
+        let value = serde_json::to_vec(&json!({"rows": rows})).expect("rows are JSON");
         let content = RecordContent {
             value: value.into(),
             owner: Arc::from(OWNER),
@@ -71,7 +73,7 @@ impl RowWriter<'_> {
 }
 
 /// The rows of all processes from the day `from` to the day `to`: those that are stored, and in place of this process's own
-/// those in memory, which are newer.
+/// those in memory, which are newer. Ends when `take` breaks.
 ///
 /// # Errors
 /// The store is unreachable.
@@ -79,16 +81,15 @@ pub(crate) async fn read_rows(
     records: &dyn RecordStore,
     totals: &UsageTotals,
     (from, to): (UsageDay, UsageDay),
-    mut take: impl FnMut(UsageDay, UsageRow),
+    mut take: impl FnMut(UsageDay, &UsageRow) -> ControlFlow<()>,
 ) -> Result<(), StoreUnavailable> {
     let own = totals.parts_between(from, to);
-    let keys: Vec<String> = own
-        .iter()
-        .map(|(id, _)| part_key(&totals.process, *id))
-        .collect();
+    let keys = own.iter().map(|(id, _)| part_key(&totals.process, *id));
+    let keys: HashSet<String> = keys.collect();
+    let mut take_all = |day, rows: &[UsageRow]| rows.iter().try_for_each(|row| take(day, row));
     for (id, rows) in own {
-        for row in rows {
-            take(id.day, row);
+        if take_all(id.day, &rows).is_break() {
+            return Ok(());
         }
     }
     // No key of a day is before its name.
@@ -99,17 +100,15 @@ pub(crate) async fn read_rows(
             return Ok(());
         };
         after = last.key.to_string();
-        for record in page
-            .iter()
-            .filter(|record| !keys.iter().any(|key| **key == *record.key))
-        {
-            match read_record(record) {
-                Some((day, _)) if day > to => return Ok(()),
-                Some((day, rows)) => rows.into_iter().for_each(|row| take(day, row)),
-                None => tracing::warn!(key = &*record.key, "stored usage cannot be read"),
+        for record in page.iter().filter(|record| !keys.contains(&*record.key)) {
+            let Some((day, rows)) = read_record(record) else {
+                tracing::warn!(key = &*record.key, "stored usage cannot be read");
+                continue;
+            };
+            if day > to || take_all(day, &rows).is_break() {
+                return Ok(());
             }
         }
-        tokio::task::yield_now().await;
     }
 }
 

@@ -2,17 +2,18 @@
 
 use crate::counts::UsageCounts;
 use crate::day::UsageDay;
+use crate::settings::DailyUsageSettings;
 use headgate_core::feature::exchange_recorder::{ExchangeRecorder, RecordedUse};
 use headgate_core::feature::metrics::CostChange;
 use headgate_core::random::random_hex;
-use headgate_core::state::calendar::unix_ms;
+use headgate_core::state::calendar::{unix_ms, whole_ms};
 use headgate_core::state::lock::lock;
 use serde::{Deserialize, Serialize};
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Rows of a part, which has room in a record.
 const PART_ROWS: usize = 100;
@@ -31,6 +32,7 @@ pub(crate) struct UsageTotals {
     pub process: String,
     is_on: AtomicBool,
     rows_max: AtomicUsize,
+    keep_ms: AtomicU64,
     /// Parts so far. A day that is forgotten and used again gets parts with other numbers.
     parts: AtomicU64,
     hasher: RandomState,
@@ -48,7 +50,8 @@ struct DayTotals {
 /// Some rows of a day.
 struct RowPart {
     number: u64,
-    rows: Vec<UsageRow>,
+    /// Copied on a change while a reader has them, so that readers take no time under the lock.
+    rows: Arc<Vec<UsageRow>>,
     /// Which change of the part was stored last, and which was made last.
     stored: u64,
     changed: u64,
@@ -75,7 +78,7 @@ pub(crate) struct PartId {
 /// A part that has changed since it was stored.
 pub(crate) struct ChangedPart {
     pub id: PartId,
-    pub rows: Vec<UsageRow>,
+    pub rows: Arc<Vec<UsageRow>>,
     /// The last change that the rows have.
     pub change: u64,
 }
@@ -86,6 +89,7 @@ impl Default for UsageTotals {
             process: random_hex(2),
             is_on: AtomicBool::new(false),
             rows_max: AtomicUsize::new(0),
+            keep_ms: AtomicU64::new(0),
             parts: AtomicU64::new(0),
             hasher: RandomState::new(),
             days: Mutex::default(),
@@ -111,7 +115,7 @@ impl ExchangeRecorder for UsageTotals {
     fn change_cost(&self, change: &CostChange) {
         let labels = &change.labels;
         let names = [
-            &*labels.caller,
+            &*change.caller_name,
             &labels.model,
             &labels.channel,
             &labels.currency,
@@ -123,11 +127,19 @@ impl ExchangeRecorder for UsageTotals {
 }
 
 impl UsageTotals {
-    /// Begins, or ends, to count. `rows_max` is the number of rows of a day that have names of callers of their own.
-    pub fn adopt(&self, rows_max: Option<usize>) {
-        self.rows_max
-            .store(rows_max.unwrap_or(0), Ordering::Relaxed);
-        self.is_on.store(rows_max.is_some(), Ordering::Relaxed);
+    /// Begins, or ends, to count.
+    pub fn adopt(&self, settings: &DailyUsageSettings) {
+        let rows_max = settings.rows_max.unwrap_or(0);
+        self.rows_max.store(rows_max, Ordering::Relaxed);
+        self.keep_ms
+            .store(whole_ms(settings.keep), Ordering::Relaxed);
+        self.is_on
+            .store(settings.rows_max.is_some(), Ordering::Relaxed);
+    }
+
+    /// How long a day is kept after its end, in milliseconds.
+    pub fn keep_ms(&self) -> u64 {
+        self.keep_ms.load(Ordering::Relaxed)
     }
 
     /// What has changed since it was stored.
@@ -148,10 +160,13 @@ impl UsageTotals {
     /// Notes that a part was stored with the changes up to `change`.
     pub fn note_stored(&self, id: PartId, change: u64) {
         let mut days = lock(&self.days);
-        let parts = days.get_mut(&id.day).into_iter();
-        let mut parts = parts.flat_map(|day| &mut day.parts);
-        if let Some(part) = parts.find(|part| part.number == id.number) {
-            part.stored = part.stored.max(change);
+        let Some(day) = days.get_mut(&id.day) else {
+            return;
+        };
+        // Parts are made with ascending numbers.
+        let parts = &mut day.parts;
+        if let Ok(place) = parts.binary_search_by_key(&id.number, |part| part.number) {
+            parts[place].stored = parts[place].stored.max(change);
         }
     }
 
@@ -169,7 +184,7 @@ impl UsageTotals {
     }
 
     /// The rows of a day that are in memory, by part.
-    pub fn parts_between(&self, from: UsageDay, to: UsageDay) -> Vec<(PartId, Vec<UsageRow>)> {
+    pub fn parts_between(&self, from: UsageDay, to: UsageDay) -> Vec<(PartId, Arc<Vec<UsageRow>>)> {
         let days = lock(&self.days);
         let parts = days.range(from..=to).flat_map(|(day, totals)| {
             let parts = totals.parts.iter();
@@ -197,7 +212,7 @@ impl UsageTotals {
             });
         let part = &mut totals.parts[place.0];
         part.changed += 1;
-        change(&mut part.rows[place.1].counts);
+        change(&mut Arc::make_mut(&mut part.rows)[place.1].counts);
     }
 }
 
@@ -217,13 +232,13 @@ impl DayTotals {
         {
             self.parts.push(RowPart {
                 number: parts.fetch_add(1, Ordering::Relaxed),
-                rows: Vec::new(),
+                rows: Arc::default(),
                 stored: 0,
                 changed: 0,
             });
         }
         let number = self.parts.len() - 1;
-        let rows = &mut self.parts[number].rows;
+        let rows = Arc::make_mut(&mut self.parts[number].rows);
         rows.push(UsageRow::new(names));
         let place = (number, rows.len() - 1);
         self.places.entry(hash).or_default().push(place);
@@ -254,5 +269,65 @@ impl UsageRow {
 
     fn has_names(&self, names: [&str; 4]) -> bool {
         [&*self.caller, &self.model, &self.channel, &self.currency] == names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headgate_core::feature::metrics::CostChangeLabels;
+    use std::time::Duration;
+
+    fn change(caller_name: &str, refunded: u64) -> CostChange {
+        CostChange {
+            labels: CostChangeLabels {
+                caller: OTHER.into(),
+                model: "demo-video".to_owned(),
+                channel: "a".to_owned(),
+                currency: "USD".to_owned(),
+            },
+            caller_name: caller_name.into(),
+            added: 0,
+            refunded,
+        }
+    }
+
+    fn totals() -> UsageTotals {
+        let totals = UsageTotals::default();
+        totals.adopt(&DailyUsageSettings {
+            rows_max: Some(1_000),
+            keep: Duration::from_secs(1),
+        });
+        totals
+    }
+
+    #[test]
+    fn a_change_of_a_cost_counts_for_its_caller_and_not_for_its_label() {
+        let totals = totals();
+        totals.change_cost(&change("idp:ann", 5));
+        totals.change_cost(&change("idp:bob", 7));
+        totals.change_cost(&change("idp:ann", 1));
+        let parts = totals.changed_parts();
+        let rows = parts.iter().flat_map(|part| part.rows.iter());
+        let costs: Vec<_> = rows.map(|row| (&*row.caller, row.counts.cost)).collect();
+        assert_eq!(costs, [("idp:ann", -6), ("idp:bob", -7)]);
+    }
+
+    #[test]
+    fn a_part_that_changes_while_it_is_stored_is_stored_again() {
+        let totals = totals();
+        for number in 0..PART_ROWS + 1 {
+            totals.change_cost(&change(&format!("c{number}"), 1));
+        }
+        let parts = totals.changed_parts();
+        assert_eq!(parts.len(), 2);
+        totals.change_cost(&change("c0", 1));
+        assert_eq!(parts[0].rows[0].counts.cost, -1, "what a reader has stays");
+        for part in &parts {
+            totals.note_stored(part.id, part.change);
+        }
+        let again = totals.changed_parts();
+        let again: Vec<_> = again.iter().map(|part| part.rows[0].counts.cost).collect();
+        assert_eq!(again, [-2]);
     }
 }

@@ -4,6 +4,8 @@ use super::status::run;
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::request::{ANN, BOB};
+use crate::harness::state_file::StateFile;
+use crate::harness::video::{GENERIC, ask, id_of, video_config};
 use crate::harness::{Connection, Gateway, RedisServer, Request, Simulator, config, eventually};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -234,6 +236,35 @@ fn stored_requests(folder: &Folder) -> u64 {
             .map(|row| row["counts"]["requests"].as_u64().unwrap())
     });
     requests.sum()
+}
+
+#[tokio::test]
+async fn the_usage_of_a_process_that_ends_has_what_its_videos_cost_in_the_end() {
+    let (simulator, file) = (Simulator::start().await, StateFile::new());
+    let mut config = video_config(&simulator, "queue=0ms;run=0ms;ends=failed");
+    config["state"] = json!(file.url());
+    config["usage"] = json!({});
+    config["prices"] =
+        json!({"currency": "EUR", "models": {"demo-video-b": {"video_second": {"*": 0.1}}}});
+    let mut gateway = Gateway::start(&config).await;
+    let body = json!({"model": "demo-video-b", "prompt": "a gate", "duration": 5});
+    let created = gateway.ask(&Request::post(GENERIC, body.to_string())).await;
+    assert_eq!(gateway.log_of(&created).await["cost"], 0.5);
+    let status = ask(&gateway, GENERIC, &id_of(GENERIC, &created)).await;
+    assert_eq!(status.json()["status"], "failed");
+    gateway.process.signal(libc::SIGTERM);
+    eventually("the end of the process", async || gateway.process.ended()).await;
+    let records = file.records("usage_day").into_iter();
+    let values = records.map(|record| serde_json::from_slice::<Value>(&record.value).unwrap());
+    let rows: Vec<Value> = values
+        .flat_map(|value| value["rows"].as_array().unwrap().clone())
+        .collect();
+    let create = rows.iter().find(|row| row["currency"] == "EUR").unwrap();
+    assert_eq!(create["counts"]["requests"], 1, "{create}");
+    assert_eq!(
+        create["counts"]["cost"], 0,
+        "a failed video was refunded: {create}"
+    );
 }
 
 #[tokio::test]

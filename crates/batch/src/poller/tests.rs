@@ -329,5 +329,6 @@ async fn a_batch_of_a_claimed_caller_corrects_the_limits_that_it_has_and_is_coun
     let later_ms = unix_ms() + 2 * HOUR_MS;
     gateway.poll_due(later_ms).await.unwrap();
     assert_eq!(left(0).await, 994, "half of eleven tokens");
-    assert_eq!(world.counters.callers(), ["other"]);
+    let counted = ("other".to_owned(), "corp:alice".to_owned());
+    assert_eq!(world.counters.callers(), [counted]);
 }

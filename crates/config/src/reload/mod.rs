@@ -141,10 +141,11 @@ impl SnapshotReloader {
         Some(compute_revision(&bytes))
     }
 
-    /// Waits until the ends of all paid creates so far are stored.
-    pub async fn until_creates_are_stored(&self) {
-        for feature in self.shared.list.iter() {
-            if let Some(stored) = feature.until_stored(&self.shared.features) {
+    /// Waits until features have stored what is left of finished exchanges, or have given up.
+    pub async fn until_stored(&self) {
+        let shared = &self.shared;
+        for feature in shared.list.iter() {
+            if let Some(stored) = feature.until_stored(&shared.features, &*shared.state) {
                 stored.await;
             }
         }

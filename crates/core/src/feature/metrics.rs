@@ -38,6 +38,8 @@ pub trait FeatureMetrics: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CostChange {
     pub labels: CostChangeLabels,
+    /// The caller's own name, where several callers have one label.
+    pub caller_name: Arc<str>,
     /// Billionths that were counted too little.
     pub added: u64,
     /// Billionths that were counted too much.
@@ -57,6 +59,8 @@ pub struct CostChangeLabels {
 #[derive(Clone, Debug)]
 pub struct BackgroundUsage {
     pub labels: CostChangeLabels,
+    /// The caller's own name, where several callers have one label.
+    pub caller_name: Arc<str>,
     pub protocol: Option<ChannelProtocol>,
     pub usage: TokenUsage,
     /// How many times what was used has no price.

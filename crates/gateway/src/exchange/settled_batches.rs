@@ -2,6 +2,7 @@
 
 use crate::Gateway;
 use headgate_config::snapshot::Snapshot;
+use headgate_core::catalog::caller::Caller;
 use headgate_core::catalog::pattern_models::OTHER_MODEL;
 use headgate_core::catalog::price::{Cost, ExchangeCost};
 use headgate_core::filter::stream_info::{SettledUsage, SettledUsages};
@@ -24,6 +25,7 @@ pub(super) fn count_batches<'b>(
     request: &RequestView,
     batches: &'b [SettledUsage],
 ) -> Option<(Cost, &'b str)> {
+    let caller = request.caller.as_deref();
     let mut all: Option<(Cost, &str)> = None;
     for batch in batches {
         let model = batch.model.as_deref();
@@ -31,14 +33,20 @@ pub(super) fn count_batches<'b>(
         let candidate = &batch.candidate;
         let price = candidate.price();
         let labels = CostLabels {
-            caller: request.caller.as_ref().map(|caller| caller.metric_name()),
+            caller: caller.map(Caller::metric_name),
             model: model.unwrap_or(OTHER_MODEL),
             channel: &candidate.channel.name,
             currency: price.map_or("", |price| &price.currency),
         };
         let cost = batch.cost().filter(|_| model.is_some());
         let (metrics, protocol) = (&gateway.metrics, candidate.protocol);
-        metrics.count_batch(labels, protocol, &batch.usage, cost);
+        metrics.count_batch(
+            caller.map(|caller| &*caller.name),
+            labels,
+            protocol,
+            &batch.usage,
+            cost,
+        );
         if let (Some(ExchangeCost::Priced(Cost(nanos))), Some(price)) = (cost, price) {
             let (Cost(sum), currency) = all.unwrap_or((Cost(0), &price.currency));
             all = Some((Cost(sum.saturating_add(nanos)), currency));

@@ -19,9 +19,11 @@ impl Metrics {
         }
     }
 
-    /// Counts what a batch has used of a model, in requests of `protocol`. A cost is `None` without a price.
+    /// Counts what a batch has used of a model, in requests of `protocol`. `caller` is the caller's own name. A cost is
+    /// `None` without a price.
     pub fn count_batch(
         &self,
+        caller: Option<&str>,
         labels: CostLabels<'_>,
         protocol: Option<ChannelProtocol>,
         usage: &TokenUsage,
@@ -34,7 +36,7 @@ impl Metrics {
         }
         self.record_use(|| RecordedUse {
             time_ms: unix_ms(),
-            caller: labels.caller,
+            caller,
             model: Some(model),
             channel: Some(channel),
             outcome: None,
@@ -67,6 +69,7 @@ impl Metrics {
         for used in feature.take_background_usages() {
             let BackgroundUsage {
                 labels,
+                caller_name,
                 protocol,
                 usage,
                 unpriced,
@@ -77,7 +80,7 @@ impl Metrics {
                 channel: &labels.channel,
                 currency: &labels.currency,
             };
-            self.count_batch(labels, protocol, &usage, None);
+            self.count_batch(Some(&caller_name), labels, protocol, &usage, None);
             let costs = &self.costs;
             costs.count_unpriced(labels.channel, labels.model, unpriced);
         }

@@ -7,9 +7,9 @@ use headgate_core::state::lock::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// Differences since the metrics were read, by their labels, which are names of the configuration. Outlives snapshots.
+/// Differences since the metrics were read, by their labels and the caller's own name. Outlives snapshots.
 #[derive(Default)]
-pub struct TaskCostChanges(Mutex<HashMap<CostChangeLabels, CostDifference>>);
+pub struct TaskCostChanges(Mutex<HashMap<(CostChangeLabels, Arc<str>), CostDifference>>);
 
 /// In billionths of the currency's unit.
 #[derive(Default)]
@@ -38,7 +38,7 @@ impl TaskCostChanges {
             currency: reservation.currency.clone(),
         };
         let mut changes = lock(&self.0);
-        let change = changes.entry(labels).or_default();
+        let change = changes.entry((labels, caller.clone())).or_default();
         change.added = change.added.saturating_add(cost.saturating_sub(reserved));
         change.refunded = change
             .refunded
@@ -50,10 +50,11 @@ impl TaskCostChanges {
         let changes = std::mem::take(&mut *lock(&self.0));
         let changes = changes.into_iter();
         changes
-            .map(|(labels, CostDifference { added, refunded })| CostChange {
+            .map(|((labels, caller_name), difference)| CostChange {
                 labels,
-                added,
-                refunded,
+                caller_name,
+                added: difference.added,
+                refunded: difference.refunded,
             })
             .collect()
     }
