@@ -1,4 +1,5 @@
-//! The live state of channels, which outlives a snapshot: health, load, retry budget, DNS cache.
+//! The live state of channels, which outlives a snapshot: health, load, retry budget, DNS cache; and what follows a failed
+//! attempt.
 
 pub mod active_probe;
 pub mod address_cache;
@@ -20,6 +21,7 @@ pub mod permit;
 pub mod resolve;
 mod retained;
 pub mod retry_budget;
+pub mod retry_policy;
 pub mod select;
 mod sole_candidate;
 pub mod unconfirmed_failures;

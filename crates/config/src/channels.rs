@@ -1,5 +1,6 @@
 //! `channels` of `routes.yaml`: accounts at providers, and how they are reached.
 
+use super::caller_limits::BudgetConfig;
 use super::channel_errors::ErrorClassRuleConfig;
 use super::dialects::ChannelDialectConfig;
 use super::images::ImageEditConfig;
@@ -102,6 +103,10 @@ pub struct ChannelConfig {
     /// Limits of the channel; requests above them go to another channel. Default: none.
     #[serde(default)]
     pub limits: ChannelLimitsConfig,
+    /// Budget in money of all requests on the channel, by its prices, on routes with `rate_limit`; requests that may exceed
+    /// it go to another channel. Default: none.
+    #[serde(default)]
+    pub budget: BudgetConfig,
     /// When the channel enters a cool-down, and for how long.
     #[serde(default)]
     pub health: ChannelHealthConfig,

@@ -2,6 +2,7 @@
 
 pub(crate) mod budget_findings;
 pub(crate) mod budget_metrics;
+mod channel_budget;
 mod cost_maximum;
 mod cost_rules;
 mod headers;
@@ -17,6 +18,7 @@ mod run_refusal;
 mod ticket;
 
 use budget_metrics::BudgetLevels;
+use channel_budget::ChannelReservations;
 use headgate_core::catalog::caller::Caller;
 use headgate_core::filter::body_edit::EditedBody;
 use headgate_core::filter::descriptor::{
@@ -112,6 +114,7 @@ impl Filter for RateLimitFilter {
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        ChannelReservations::expect(request);
         let limited = |caller: &&Arc<Caller>| !caller.limits.is_empty();
         let Some(caller) = request.caller.as_ref().filter(limited) else {
             return HookResult::next();
@@ -161,21 +164,33 @@ impl Filter for RateLimitFilter {
         request: &'a RequestView,
         attempt: &'a mut AttemptView,
     ) -> HookResult<'a, ()> {
-        if !counts_money(request) {
-            return HookResult::done();
-        }
-        let Some(reserved) = request.state.get::<ReservedMoney>() else {
-            return HookResult::done();
+        let reserved = request.state.get::<ReservedMoney>();
+        let shortage = match reserved.filter(|_| counts_money(request)) {
+            Some(reserved) => reserved.shortage(request, attempt),
+            None => Ok(None),
         };
-        match reserved.shortage(request, attempt) {
-            Ok(None) => HookResult::done(),
-            Ok(Some(shortage)) => HookResult::later(self.reserve_more(request, shortage)),
-            Err(unbounded) => HookResult::fail(unbounded),
+        let on_channel = Self::channel_cost(request, attempt);
+        match (shortage, on_channel) {
+            (Ok(None), Ok(None)) => HookResult::done(),
+            (Err(unbounded), _) | (_, Err(unbounded)) => HookResult::fail(unbounded),
+            (Ok(shortage), Ok(on_channel)) => HookResult::later(async move {
+                if let Some(shortage) = shortage {
+                    self.reserve_more(request, shortage).await?;
+                }
+                match on_channel {
+                    Some(cost) => {
+                        let limits = &attempt.candidate.channel.budgets;
+                        self.reserve_on_channel(request, limits, cost).await
+                    }
+                    None => Ok(()),
+                }
+            }),
         }
     }
 
     /// Reserves what the limits of the model that stands in ask for, besides what is reserved for the first one.
     fn on_fallback<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a, ()> {
+        ChannelReservations::expect(request);
         let (Some(caller), Some(model)) = (request.caller.clone(), request.model().cloned()) else {
             return HookResult::done();
         };
@@ -195,6 +210,7 @@ impl Filter for RateLimitFilter {
         if counts_money(request) {
             ReservedMoney::settle(request, settlement);
         }
+        ChannelReservations::settle(request, settlement);
         FallbackReservations::settle(request, settlement);
         OpenRunCall::end(request, settlement);
         if let Some(reservation) = request.state.take::<EstimateReservation>() {

@@ -2,11 +2,12 @@
 
 use super::probe::model_list_request;
 use super::upstream::bounded_body::BodyEnd;
-use super::upstream::client::{SendError, SendProgress};
+use super::upstream::client::SendError;
 use super::upstream::{ChannelWithCredential, UpstreamClient};
 use super::{addresses, request_id};
 use bytes::Bytes;
 use headgate_channel::address_cache::DnsRefreshPolicy;
+use headgate_channel::retry_policy::SendProgress;
 use headgate_config::snapshot::server::DnsSettings;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::credential::Credential;

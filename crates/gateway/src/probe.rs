@@ -5,7 +5,6 @@
 
 use super::listen::drain_state::{DrainState, until_set};
 use super::request_id;
-use super::upstream::client::SendProgress;
 use super::upstream::provider_target::below_base_url_without_model;
 use super::upstream::request::{PreparedBody, PreparedRequest};
 use super::upstream::{ChannelWithCredential, UpstreamClient};
@@ -15,6 +14,7 @@ use headgate_channel::address_cache::AddressCache;
 use headgate_channel::clock::MonotonicTime;
 use headgate_channel::live::ChannelStates;
 use headgate_channel::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
+use headgate_channel::retry_policy::SendProgress;
 use headgate_config::reload::SnapshotReloader;
 use headgate_core::catalog::channel::{Channel, ProbePolicy, Timeouts};
 use headgate_core::random::random_fraction;

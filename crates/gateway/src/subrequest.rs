@@ -14,7 +14,7 @@ use super::exchange::response_fault::{
 use super::upstream::ChannelWithCredential;
 use super::upstream::body_kind::response_body_kind;
 use super::upstream::bounded_body::{BodyEnd, BodyReadResult};
-use super::upstream::client::{SendProgress, failure_reason};
+use super::upstream::client::failure_reason;
 use super::upstream::provider_target::below_base_url;
 use super::upstream::request::{PreparedBody, PreparedRequest};
 use super::upstream::response::UpstreamResponse;
@@ -22,6 +22,7 @@ use bytes::Bytes;
 use headgate_channel::clock::MonotonicTime;
 use headgate_channel::lease::ChannelLease;
 use headgate_channel::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
+use headgate_channel::retry_policy::SendProgress;
 use headgate_core::catalog::channel::TimeoutOverrides;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::Candidate;

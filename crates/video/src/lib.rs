@@ -6,3 +6,5 @@ pub mod feature;
 pub mod filter;
 pub mod polls;
 mod status_request;
+mod unattended_task;
+mod work;

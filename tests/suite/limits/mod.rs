@@ -4,6 +4,7 @@ mod attempt_costs;
 mod budget_rules;
 mod budgets;
 mod callers;
+mod channel_budgets;
 mod client_disconnects;
 mod crowds;
 mod deadlines;

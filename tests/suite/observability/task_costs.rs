@@ -1,6 +1,6 @@
 //! Tests of the costs of videos: reserved by the create, settled once by what the vendor reports at the end.
 
-use crate::harness::state_file::StateFile;
+use crate::harness::state_file::{StateFile, unix_ms};
 use crate::harness::vendors::{Vendor, vendors};
 use crate::harness::video::{FAMILY_B, GENERIC, ask, cancel, id_of, video_config};
 use crate::harness::{Gateway, Request, Simulator, eventually};
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 const COST: &str = "headgate_cost_total";
 const REFUNDED: &str = "headgate_cost_refunded_total";
 const UNPRICED: &str = "headgate_unpriced_requests_total";
+const QUERIES: &str = "headgate_task_queries_total";
 const SETTLED: &str = "cost of a task settled";
 
 const DONE: &str = "queue=0ms;run=0ms";
@@ -237,4 +238,60 @@ async fn a_task_is_settled_after_a_restart_and_by_one_of_the_gateways_that_see_i
     }
     assert!(is_near(refunded, 0.4), "{refunded}");
     assert_ne!(id, unseen);
+}
+
+#[tokio::test]
+async fn a_task_whose_caller_never_asks_is_polled_and_settled_by_one_of_the_gateways() {
+    let simulator = Simulator::start().await;
+    let state = StateFile::new();
+    let mut config = configuration(&simulator, FAILED);
+    config["state"] = json!(state.url());
+    config["prices"] = json!({"currency": "EUR", "models": {"*": {"video_second": {"*": 0.1}}}});
+    let gateways = [Gateway::start(&config).await, Gateway::start(&config).await];
+    let (id, cost) = create(&gateways[0], &vendor("minimax")).await;
+    assert_eq!(cost, 0.6);
+    let due = state.records("task_cost")[0].due_ms.unwrap();
+    assert!(due > unix_ms(), "callers ask first");
+    // A minute later.
+    assert_eq!(state.change("task_cost", |_, _| {}), 1);
+    let line = eventually("a line about the settlement", async || {
+        let mut lines = gateways
+            .iter()
+            .flat_map(|gateway| gateway.process.stderr.json());
+        lines.find(|line| line["message"] == SETTLED)
+    })
+    .await;
+    assert_eq!((&line["task_id"], &line["cost"]), (&json!(id), &json!("0")));
+    let mut sums = [0.0; 2];
+    for gateway in &gateways {
+        let metrics = gateway.metrics().await;
+        sums[0] += metrics.sum(REFUNDED, &[]);
+        sums[1] += metrics.sum(QUERIES, &[("outcome", "provider")]);
+    }
+    assert!(is_near(sums[0], 0.6), "{sums:?}");
+    assert_eq!(sums[1], 1.0, "one gateway has asked once");
+    assert!(state.records("task_cost").is_empty());
+}
+
+#[tokio::test]
+async fn a_task_that_still_runs_is_polled_again_later() {
+    let simulator = Simulator::start().await;
+    let state = StateFile::new();
+    let mut config = configuration(&simulator, "queue=60m");
+    config["state"] = json!(state.url());
+    config["prices"] = json!({"currency": "EUR", "models": {"*": {"video_second": {"*": 0.1}}}});
+    let gateway = Gateway::start(&config).await;
+    create(&gateway, &vendor("minimax")).await;
+    // An hour later, so that a poll is due a quarter of an hour after the one before.
+    state.change("task_cost", |_, expires_ms| *expires_ms -= 3_600_000);
+    eventually("a query", async || {
+        let queries = gateway
+            .metrics()
+            .await
+            .sum(QUERIES, &[("outcome", "provider")]);
+        (queries == 1.0).then_some(())
+    })
+    .await;
+    let wait_ms = state.records("task_cost")[0].due_ms.unwrap() - unix_ms();
+    assert!((800_000..1_000_000).contains(&wait_ms), "{wait_ms}");
 }

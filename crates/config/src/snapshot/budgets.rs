@@ -71,7 +71,10 @@ pub(crate) fn check(
                 .is_none_or(|name| **name == *model.name);
             let caller = budget.caller.as_deref();
             let caller = caller.and_then(|name| callers.by_name(Some(name)));
-            is_model && caller.is_none_or(|caller| caller.may_use_model(&model.name))
+            let mut all = model.all_candidates.iter();
+            let is_on_channel = |name: &str| all.any(|one| *one.channel.name == *name);
+            let is_served = budget.channel.as_deref().is_none_or(is_on_channel);
+            is_model && is_served && caller.is_none_or(|caller| caller.may_use_model(&model.name))
         };
         check_limits(&budget.limits, &budget.at, is_theirs, catalog, problems);
     }

@@ -3,6 +3,7 @@
 use super::ProblemCollector;
 use crate::caller_limits::{BudgetConfig, CallerLimitsConfig, CallerModelLimitsConfig};
 use crate::callers::CallerConfig;
+use crate::channels::ChannelConfig;
 use crate::groups::CallerGroupConfig;
 use crate::model_properties::ModelPropertiesConfig;
 use crate::run_limits::RunLimitsConfig;
@@ -14,9 +15,10 @@ use headgate_core::catalog::run_limits::RunLimits;
 use headgate_core::pointer::child;
 use headgate_core::scalar::model_pattern::ModelPattern;
 use headgate_core::scalar::{HumanDuration, UnitPrice};
+use headgate_core::state::admission::AdmissionLimit;
 use headgate_core::state::admission::LimitKind;
 use headgate_core::state::calendar::whole_ms;
-use headgate_core::state::counter_key::{EVERY_CALLER, KEY_PREFIX};
+use headgate_core::state::counter_key::{CHANNEL_PREFIX, EVERY_CALLER, KEY_PREFIX};
 use headgate_core::state::run::{RunCap, RunCaps};
 use headgate_protocol::nearest::nearest;
 use std::collections::BTreeMap;
@@ -144,6 +146,13 @@ pub(super) fn build_key_limits(caller: &Caller, label: &str, budget: BudgetConfi
     caller.limits.with_own(&holder, &budget_amounts(budget))
 }
 
+/// The budgets of all requests on a channel.
+pub(super) fn build_channel_budgets(channel: &str, budget: BudgetConfig) -> Vec<AdmissionLimit> {
+    let holder = format!("{CHANNEL_PREFIX}{channel}").into();
+    let limits = CallerLimits::new(&holder, &budget_amounts(budget));
+    limits.for_model(None).into_owned()
+}
+
 fn budget_amounts(budget: BudgetConfig) -> [(LimitKind, Option<u64>); 3] {
     let nanos = |amount: Option<UnitPrice>| amount.map(UnitPrice::nanos);
     [
@@ -153,10 +162,11 @@ fn budget_amounts(budget: BudgetConfig) -> [(LimitKind, Option<u64>); 3] {
     ]
 }
 
-/// The budgets of keys and models as they are written, each with its place, as limits.
+/// The budgets of keys, models and channels as they are written, each with its place, as limits.
 pub(super) fn declared_budgets(
     callers: &[CallerConfig],
     models: &BTreeMap<String, ModelPropertiesConfig>,
+    channels: &BTreeMap<String, ChannelConfig>,
 ) -> Vec<DeclaredBudget> {
     let none = BudgetConfig::default();
     let of_models = models.iter().filter(|(_, config)| config.budget != none);
@@ -165,6 +175,7 @@ pub(super) fn declared_budgets(
         limits: config.budget.limits(),
         model: Some(name.clone()),
         caller: None,
+        channel: None,
     });
     let keys = callers.iter().enumerate().flat_map(|(index, caller)| {
         let keys = caller.keys.iter().enumerate();
@@ -176,11 +187,20 @@ pub(super) fn declared_budgets(
         limits: config.budget.limits(),
         model: None,
         caller: Some(caller.name.clone()),
+        channel: None,
     });
-    of_models.chain(of_keys).collect()
+    let of_channels = channels.iter().filter(|(_, config)| config.budget != none);
+    let of_channels = of_channels.map(|(name, config)| DeclaredBudget {
+        at: child(&child("/channels", name), "budget"),
+        limits: config.budget.limits(),
+        model: None,
+        caller: None,
+        channel: Some(name.clone()),
+    });
+    of_models.chain(of_keys).chain(of_channels).collect()
 }
 
-/// A budget of a key or of a model.
+/// A budget of a key, of a model or of a channel.
 pub(super) struct DeclaredBudget {
     pub at: String,
     pub limits: CallerLimitsConfig,
@@ -188,6 +208,8 @@ pub(super) struct DeclaredBudget {
     pub model: Option<String>,
     /// The only caller that it is for.
     pub caller: Option<String>,
+    /// The only channel that it is for.
+    pub channel: Option<String>,
 }
 
 /// The limits of all callers and groups as they are written, each with its place.

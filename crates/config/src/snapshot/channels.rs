@@ -2,6 +2,7 @@
 
 use super::VariableLookup;
 use super::base_urls::{self, ChannelBaseUrl};
+use super::caller_limits::build_channel_budgets;
 use super::channel_models::ChannelWithModels;
 use super::dialects::DialectLookup;
 use super::families::VideoFamilyLookup;
@@ -107,6 +108,7 @@ fn build_one(
         idempotency_header,
         forwarded,
         limits,
+        budget,
         health,
         errors,
     } = config;
@@ -189,6 +191,7 @@ fn build_one(
             ClientAddressForwardingConfig::Replace => ForwardedPolicy::Replace,
         },
         limits: failover::limits(limits),
+        budgets: build_channel_budgets(name, *budget),
         health: failover::health(health, &format!("{at}/health"), problems),
         errors: channel_errors::build(errors, &format!("{at}/errors"), problems),
         condition,

@@ -308,7 +308,7 @@ pub fn build_loaded(
         &catalog,
         &mut problems,
     ));
-    let budgets = caller_limits::declared_budgets(&declared, &models);
+    let budgets = caller_limits::declared_budgets(&declared, &models, &declared_channels);
     budgets::check(
         (&declared, &groups, &budgets),
         &callers,

@@ -6,6 +6,7 @@ use super::credential::Credential;
 use super::fixed_query::FixedQuery;
 use super::images::ImageEditPolicy;
 use super::outbound_proxy::OutboundProxy;
+use crate::state::admission::AdmissionLimit;
 use crate::task::callback_signature::CallbackVerificationKey;
 use crate::task::family::VideoFamily;
 use headgate_expression::Expression;
@@ -53,6 +54,8 @@ pub struct Channel {
     /// What the provider learns about the client's address.
     pub forwarded: ForwardedPolicy,
     pub limits: ChannelLimits,
+    /// Budgets in money of all requests on the channel.
+    pub budgets: Vec<AdmissionLimit>,
     pub health: HealthPolicy,
     /// What errors of the provider mean.
     pub errors: ErrorClassifier,
@@ -212,6 +215,7 @@ impl Channel {
             response_headers: ShownResponseHeaders::default(),
             idempotency_header: None,
             forwarded: ForwardedPolicy::Off,
+            budgets: Vec::new(),
             limits: ChannelLimits::default(),
             health: HealthPolicy::default(),
             errors: ErrorClassifier::default(),

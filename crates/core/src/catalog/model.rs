@@ -143,6 +143,20 @@ impl Candidate {
         Self { endpoint, ..self }
     }
 
+    /// The candidates for requests to an endpoint of this class.
+    pub fn all_with_endpoint(
+        candidates: Arc<[Self]>,
+        endpoint: ProviderOperationClass,
+    ) -> Arc<[Self]> {
+        match endpoint {
+            ProviderOperationClass::Generation => candidates,
+            endpoint => {
+                let candidates = candidates.iter().cloned();
+                candidates.map(|one| one.with_endpoint(endpoint)).collect()
+            }
+        }
+    }
+
     /// What requests cost here; `None` if the configuration has no prices, or the request names no model.
     pub fn price(&self) -> Option<&ModelPrice> {
         self.model.as_ref()?.price.as_deref()

@@ -50,9 +50,14 @@ impl FailedAttemptUsages {
         self.0.iter().filter(move |work| work.attempt < attempt)
     }
 
+    /// The attempt of this number.
+    pub fn find(&self, attempt: u32) -> Option<&FailedAttemptUsage> {
+        self.0.iter().find(|work| work.attempt == attempt)
+    }
+
     /// The usage that the attempt of this number reported although it failed.
     pub fn usage(&self, attempt: u32) -> Option<&TokenUsage> {
-        let found = self.0.iter().find(|work| work.attempt == attempt);
+        let found = self.find(attempt);
         found.and_then(|work| work.usage.as_ref())
     }
 }

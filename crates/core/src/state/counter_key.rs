@@ -10,8 +10,10 @@ pub const GROUP_PREFIX: &str = "group:";
 pub const KEY_PREFIX: &str = "key:";
 /// The holder of budgets that all callers share.
 pub const EVERY_CALLER: &str = "callers:";
+/// How the holder of a channel's budget begins, which the name of the channel follows.
+pub const CHANNEL_PREFIX: &str = "channel:";
 /// How names begin that no caller has.
-pub const RESERVED_PREFIXES: [&str; 3] = [GROUP_PREFIX, KEY_PREFIX, EVERY_CALLER];
+pub const RESERVED_PREFIXES: [&str; 4] = [GROUP_PREFIX, KEY_PREFIX, EVERY_CALLER, CHANNEL_PREFIX];
 
 /// Identifies the counter of a limit. It stays the same when the configured maximum changes.
 #[derive(Clone, Debug)]
@@ -53,6 +55,11 @@ impl CounterKey {
     pub fn key(&self) -> Option<&str> {
         let key = self.0.caller.strip_prefix(KEY_PREFIX)?;
         key.rsplit_once('/').map(|(_, label)| label)
+    }
+
+    /// The channel whose requests the counter counts.
+    pub fn channel(&self) -> Option<&str> {
+        self.0.caller.strip_prefix(CHANNEL_PREFIX)
     }
 
     /// Whether all callers share the counter.

@@ -4,12 +4,13 @@ use super::StateStore;
 use super::calendar::DAY_MS;
 use super::counter_key::CounterKey;
 use super::limit_kind::LimitKind;
+use super::lock::lock;
 use super::run::RunKey;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex};
 
 /// How long stores know a reservation that nobody settles. It counts as it was reserved.
 pub const RESERVATION_KEPT_MS: u64 = 40 * DAY_MS;
@@ -51,6 +52,11 @@ pub struct CreateReservation {
     is_kept: bool,
 }
 
+/// What a create has reserved of its channel's budgets, until whoever settles it after the exchange takes it; in
+/// [`RequestFilterValues`](crate::filter::state::RequestFilterValues).
+#[derive(Default)]
+pub struct ChannelCreateReservation(Mutex<Option<MoneyReservation>>);
+
 /// What an exchange has cost of its caller's budgets, in billionths; in
 /// [`RequestFilterValues`](crate::filter::state::RequestFilterValues).
 pub struct BudgetCharge(pub u64);
@@ -87,6 +93,23 @@ impl CreateReservation {
     /// Whether the reservation of this id is settled after the exchange.
     pub fn keeps(&self, id: &str) -> bool {
         self.is_kept && *self.reserved.id == *id
+    }
+}
+
+impl ChannelCreateReservation {
+    /// Sets what the current attempt has reserved.
+    pub fn set(&self, reserved: MoneyReservation) {
+        *lock(&self.0) = Some(reserved);
+    }
+
+    /// The reservation for whoever settles it: it is not settled at the end of the exchange.
+    pub fn take(&mut self) -> Option<MoneyReservation> {
+        lock(&self.0).take()
+    }
+
+    /// Whether the reservation is still settled at the end of the exchange.
+    pub fn is_there(&self) -> bool {
+        lock(&self.0).is_some()
     }
 }
 

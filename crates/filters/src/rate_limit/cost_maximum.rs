@@ -95,6 +95,32 @@ pub fn attempt_maximum(
     candidate_bound((request, body), protocol, model, candidate, price)
 }
 
+/// What an attempt with this body can cost on its channel, if that has prices and the request generates something.
+///
+/// # Errors
+/// Nothing limits what it can cost.
+pub fn attempt_bound(
+    request: &RequestView,
+    body: Option<&JsonDocument>,
+    candidate: &Candidate,
+) -> Result<Option<CostMaximum>, Fault> {
+    let (Some(model), Some(protocol)) = (request.model(), request.protocol) else {
+        return Ok(None);
+    };
+    let class = ProviderOperationClass::for_request(&request.method, request.endpoint_path(), true);
+    let channel_model = candidate.model.as_ref();
+    let price = channel_model.and_then(|model| model.price.as_ref());
+    let Some(price) = price.filter(|price| has_price(price)) else {
+        return Ok(None);
+    };
+    if class != ProviderOperationClass::Generation {
+        return Ok(None);
+    }
+    let nanos = candidate_bound((request, body), protocol, model, candidate, price)?;
+    let price = price.clone();
+    Ok(Some(CostMaximum { nanos, price }))
+}
+
 /// Whether anything of a request has a price.
 pub fn has_price(price: &ModelPrice) -> bool {
     let is_other = price.image.is_some() || price.audio_minute.is_some() || price.credit.is_some();

@@ -25,6 +25,24 @@ pub struct CostRules {
 }
 
 impl CostRules {
+    /// The rules of a request that has reserved `reserved` by this price.
+    pub fn new(
+        request: &RequestView,
+        reserved_price: Arc<ModelPrice>,
+        reserved: u64,
+        estimate: TokenEstimate,
+    ) -> Self {
+        let body = request.body.document();
+        let background = body.and_then(|body| body.root().get("background"));
+        Self {
+            reserved_price,
+            reserved,
+            estimate,
+            thoughts: body.map_or(ThoughtMaximum::Unasked, ThoughtMaximum::from_body),
+            is_background: background.is_some_and(|value| value.raw() == b"true"),
+        }
+    }
+
     /// What the last attempt costs on a channel with this price; what cannot be known costs what was reserved.
     pub fn last_cost(
         &self,

@@ -13,7 +13,6 @@ use headgate_core::state::money::{BudgetCharge, CreateReservation, MoneyHold, Mo
 use headgate_protocol::DuplicateRequestCost;
 use headgate_protocol::estimate::TokenEstimate;
 use headgate_protocol::fault::Fault;
-use headgate_protocol::thought_maximum::ThoughtMaximum;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -57,15 +56,8 @@ impl ReservedMoney {
             let create = CreateReservation::new((*reserved).clone());
             request.state.set(create);
         }
-        let body = request.body.document();
-        let background = body.and_then(|body| body.root().get("background"));
-        let rules = CostRules {
-            reserved_price: bound.price.clone(),
-            reserved: reserved.amount,
-            estimate: new.estimate,
-            thoughts: body.map_or(ThoughtMaximum::Unasked, ThoughtMaximum::from_body),
-            is_background: background.is_some_and(|value| value.raw() == b"true"),
-        };
+        let price = bound.price.clone();
+        let rules = CostRules::new(request, price, reserved.amount, new.estimate);
         let all: &mut Self = request.state.get_or_default();
         all.models.push(ModelReservation {
             model: model.name.clone(),

@@ -124,7 +124,7 @@ impl RequestNeed {
     }
 }
 
-fn estimate(request: &RequestView, default_output_tokens: u64) -> TokenEstimate {
+pub(super) fn estimate(request: &RequestView, default_output_tokens: u64) -> TokenEstimate {
     if is_token_count(request) {
         return TokenEstimate::default();
     }

@@ -1,14 +1,14 @@
 //! What a response leads to: it is kept, or given up for another channel; and what its provider did.
 
 use super::reply_plan::ReplyPlan;
-use super::retry_policy::NextAttempt;
 use super::translation::ResponseTranslation;
-use crate::upstream::client::SendProgress;
 use crate::upstream::response::UpstreamResponse;
 use headgate_channel::lease::ChannelLease;
 use headgate_channel::outcome::{AttemptOutcome, FailureReason};
+use headgate_channel::retry_policy::NextAttempt;
+use headgate_channel::retry_policy::SendProgress;
 use headgate_core::filter::stream_info::UpstreamProcessing;
-use headgate_protocol::fault::Fault;
+use headgate_protocol::fault::{Fault, FaultKind};
 use http::StatusCode;
 
 /// A response, with the lease of the channel that sent it.
@@ -29,6 +29,8 @@ pub(super) enum AttemptVerdict {
     Keep(Box<LeasedResponse>),
     /// Another channel may be tried. If there is none, the caller gets this.
     Next(FallbackReply),
+    /// The budget of the channel has no room: nothing was sent. Without another channel, the caller gets this.
+    PassedOver(Fault),
     /// The caller gets this error; no other channel may be tried.
     Stop(Fault),
 }
@@ -49,6 +51,14 @@ impl AttemptVerdict {
             reason: None,
             translation: None,
         }))
+    }
+
+    /// The verdict on a request that a filter has refused to send.
+    pub(super) fn from_refusal(fault: Fault) -> Self {
+        match fault.kind {
+            FaultKind::NoChannel => Self::PassedOver(fault),
+            _ => Self::Stop(fault),
+        }
     }
 
     /// The verdict on a response that is not good: what is tried next, and what the caller gets otherwise.
@@ -80,7 +90,7 @@ impl AttemptVerdict {
             Self::Keep(kept) | Self::Next(FallbackReply::Responded(kept)) => {
                 kept.translation = translation;
             }
-            Self::Next(FallbackReply::Failed { .. }) | Self::Stop(_) => {}
+            Self::Next(FallbackReply::Failed { .. }) | Self::PassedOver(_) | Self::Stop(_) => {}
         }
     }
 }

@@ -7,7 +7,6 @@ use super::model_queue::ModelQueue;
 use super::no_channel::no_channel;
 use super::prepare::prepare;
 use super::record::ExchangeRecord;
-use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryPolicy};
 use super::translation::{ResponseTranslation, describe_removal, is_refused};
 use super::translation_summary::note_refusal;
 use super::{Exchange, capture};
@@ -15,7 +14,7 @@ use crate::Gateway;
 use crate::deadline::in_time;
 use crate::downstream::detachment::CallerDetachmentFlag;
 use crate::downstream::{ExchangeWaitRecorder, UpstreamWaitInterruption};
-use crate::upstream::client::{SendError, SendProgress};
+use crate::upstream::client::SendError;
 use crate::upstream::request::PreparedBody;
 use crate::upstream::response::UpstreamResponse;
 use crate::upstream::{ChannelWithCredential, ConnectionReusePolicy};
@@ -24,6 +23,8 @@ use headgate_channel::clock::MonotonicTime;
 use headgate_channel::lease::ChannelLease;
 use headgate_channel::outcome::{AttemptOutcome, HealthScope};
 use headgate_channel::retry_budget::RetryPermit;
+use headgate_channel::retry_policy::SendProgress;
+use headgate_channel::retry_policy::{AttemptFailureClass, NextAttempt, RetryPolicy};
 use headgate_config::snapshot::Snapshot;
 use headgate_config::snapshot::router::Route;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
@@ -102,7 +103,7 @@ impl Exchange<'_> {
             wait_times: std::mem::take(&mut self.downstream.wait_times),
             detachment,
             balancing,
-            candidates: for_endpoint(candidates, class),
+            candidates: Candidate::all_with_endpoint(candidates, class),
             tried: Vec::new(),
             has_failed_over_inconclusively: false,
             progress: SendProgress::Unsent,
@@ -146,13 +147,20 @@ impl AttemptLoop<'_> {
     /// Tries the candidates of one model.
     pub(super) async fn run_model(&mut self) -> Result<Box<LeasedResponse>, Fault> {
         let mut last: Option<FallbackReply> = None;
-        while let Some(lease) = self.next_lease(last.is_some()).await? {
+        let mut refusal = None;
+        loop {
+            let lease = match self.next_lease(last.is_some()).await {
+                Ok(Some(lease)) => lease,
+                Ok(None) => break,
+                Err(no_channel) => return Err(refusal.unwrap_or(no_channel)),
+            };
             if let Some(FallbackReply::Responded(kept)) = last.take() {
                 kept.response.give_back().await;
             }
             match self.attempt_on(lease).await {
                 AttemptVerdict::Keep(kept) => return Ok(kept),
                 AttemptVerdict::Next(attempt) => last = Some(attempt),
+                AttemptVerdict::PassedOver(fault) => refusal = Some(fault),
                 AttemptVerdict::Stop(fault) => return Err(fault),
             }
         }
@@ -299,6 +307,10 @@ impl AttemptLoop<'_> {
         };
         attempted.set_translation(self.translation.take());
         self.end_trace(&attempted);
+        if let AttemptVerdict::PassedOver(_) = &attempted {
+            self.record.attempts -= 1;
+            self.tried.push(channel.name.clone());
+        }
         if let AttemptVerdict::Next(last) = &attempted {
             self.note_failed_attempt();
             // A channel with several credentials is tried again: by now the refused credential is in cool-down.
@@ -362,7 +374,7 @@ impl AttemptLoop<'_> {
         lease: &mut ChannelLease,
     ) -> AttemptVerdict {
         let Some(failure) = error.failure() else {
-            return AttemptVerdict::Stop(error.fault);
+            return AttemptVerdict::from_refusal(error.fault);
         };
         let reason = failure.reason;
         let SendError { fault, progress } = error;
@@ -376,20 +388,6 @@ impl AttemptLoop<'_> {
         match decision.next {
             NextAttempt::Candidate => AttemptVerdict::Next(FallbackReply::Failed { fault, reason }),
             NextAttempt::FreshConnection | NextAttempt::Stop => AttemptVerdict::Stop(fault),
-        }
-    }
-}
-
-/// The candidates for requests to an endpoint of this class.
-pub(super) fn for_endpoint(
-    candidates: Arc<[Candidate]>,
-    class: ProviderOperationClass,
-) -> Arc<[Candidate]> {
-    match class {
-        ProviderOperationClass::Generation => candidates,
-        class => {
-            let candidates = candidates.iter().cloned();
-            candidates.map(|one| one.with_endpoint(class)).collect()
         }
     }
 }

@@ -9,15 +9,18 @@ use super::attempts::AttemptLoop;
 use super::examine_body::{BodyExaminationResult, protocol_to_examine};
 use super::first_events::FirstEventsResult;
 use super::reply_plan::{ErrorReplyBody, ReplyPlan};
-use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryDecision, RetrySafety};
 use super::suspect_request::suspect_request;
 use crate::upstream::bounded_body::{BodyEnd, BodyReadResult};
-use crate::upstream::client::{SendError, SendProgress};
+use crate::upstream::client::SendError;
 use crate::upstream::response::{BodyKindByExamination, UpstreamResponse};
 use bytes::Bytes;
 use headgate_channel::evidence::SuspectRequest;
 use headgate_channel::lease::ChannelLease;
 use headgate_channel::outcome::AttemptOutcome;
+use headgate_channel::retry_policy::SendProgress;
+use headgate_channel::retry_policy::{
+    AttemptFailureClass, NextAttempt, RetryDecision, RetrySafety,
+};
 use headgate_core::filter::response_pieces::ResponsePieces;
 use headgate_core::filter::view::ResponseBodyKind;
 use headgate_protocol::error_class::{

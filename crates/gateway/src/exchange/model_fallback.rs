@@ -1,11 +1,11 @@
 //! Falls back to another model after no channel of one could serve the request, before the caller received anything.
 
 use super::attempt_verdict::LeasedResponse;
-use super::attempts::{AttemptLoop, for_endpoint};
+use super::attempts::AttemptLoop;
 use super::model_queue::ModelQueue;
-use super::retry_policy::{NextAttempt, RetryDecision, RetrySafety};
 use super::token_count::keep_counting;
 use headgate_channel::balancing::LoadBalancing;
+use headgate_channel::retry_policy::{NextAttempt, RetryDecision, RetrySafety};
 use headgate_core::catalog::fallback::FallbackCause;
 use headgate_core::catalog::model::{Candidate, Model};
 use headgate_core::filter::stream_info::ModelFallback;
@@ -168,7 +168,7 @@ impl AttemptLoop<'_> {
         if let Some(destination) = &self.request.destination {
             let candidates = destination.candidates.clone();
             self.balancing = LoadBalancing::for_request(self.request, &candidates);
-            self.candidates = for_endpoint(candidates, self.class);
+            self.candidates = Candidate::all_with_endpoint(candidates, self.class);
         }
     }
 

@@ -4,9 +4,9 @@ use super::response_fault::{
     failed_response_fault, foreign_error_fault, refused_account_fault, unexpected_status_fault,
 };
 use super::response_transcoder::ResponseTranscoder;
-use super::retry_policy::{FinalReplyKind, RetryDecision};
 use crate::upstream::bounded_body::{BodyEnd, BodyReadResult};
 use bytes::Bytes;
+use headgate_channel::retry_policy::{FinalReplyKind, RetryDecision};
 use headgate_core::filter::view::ResponseBodyKind;
 use headgate_protocol::fault::Fault;
 use headgate_protocol::retry_after;
@@ -138,7 +138,7 @@ impl ErrorReplyBody {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exchange::retry_policy::NextAttempt;
+    use headgate_channel::retry_policy::NextAttempt;
     use headgate_protocol::fault::FaultKind;
 
     const BAD_GATEWAY: StatusCode = StatusCode::BAD_GATEWAY;

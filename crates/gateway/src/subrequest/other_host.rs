@@ -4,9 +4,10 @@
 
 use crate::Gateway;
 use crate::upstream::ChannelWithCredential;
-use crate::upstream::client::{SendError, SendProgress};
+use crate::upstream::client::SendError;
 use crate::upstream::request::PreparedRequest;
 use crate::upstream::response::UpstreamResponse;
+use headgate_channel::retry_policy::SendProgress;
 use headgate_core::catalog::base_path::BasePath;
 use headgate_core::catalog::channel::{Channel, HttpVersion, Origin, OriginTls};
 use headgate_core::catalog::egress::EgressTarget;

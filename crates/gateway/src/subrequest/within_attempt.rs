@@ -3,8 +3,8 @@
 use super::{BufferedResponse, ResponseBodyUse, prepare_subrequest};
 use crate::Gateway;
 use crate::upstream::ChannelWithCredential;
-use crate::upstream::client::SendProgress;
 use headgate_channel::outcome::AttemptOutcome;
+use headgate_channel::retry_policy::SendProgress;
 use headgate_core::catalog::channel::{Channel, TimeoutOverrides};
 use headgate_core::subrequest::{Subrequest, SubrequestResponse};
 use headgate_protocol::error_class::ErrorSubject;

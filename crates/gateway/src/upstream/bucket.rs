@@ -3,10 +3,10 @@
 //! The operator names the server, as the base URL of a channel, so that the egress policy does not apply to it.
 
 use super::bounded_body::BodyEnd;
-use super::client::SendProgress;
 use super::request::{PreparedBody, PreparedRequest};
 use super::{ChannelWithCredential, ConnectionReusePolicy, UpstreamClient};
 use bytes::Bytes;
+use headgate_channel::retry_policy::SendProgress;
 use headgate_core::catalog::base_path::BasePath;
 use headgate_core::catalog::channel::{Channel, HttpVersion, Origin, OriginTls, Timeouts};
 use headgate_core::outgoing::bucket_client::{

@@ -13,6 +13,7 @@ use super::{ChannelWithCredential, ConnectionReusePolicy, UpstreamClient};
 use crate::deadline::in_time;
 use crate::fault_from;
 use headgate_channel::outcome::{AttemptFailure, FailureReason};
+use headgate_channel::retry_policy::SendProgress;
 use headgate_core::catalog::channel::Timeouts;
 use headgate_protocol::fault::{Fault, FaultKind};
 use pingora_error::{Error, ErrorType};
@@ -24,16 +25,6 @@ use tokio::time::Instant;
 const STALE_CONNECTIONS_MAX: u8 = 4;
 /// A connection that the provider closed while it was idle fails within this time after the write.
 const STALE_SHOWS_WITHIN: Duration = Duration::from_millis(50);
-
-/// How much of a request the provider may have received.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SendProgress {
-    /// Nothing: no byte was written, or HTTP/2 reports that the request was not processed.
-    #[default]
-    Unsent,
-    /// A part of it or all of it.
-    Sent,
-}
 
 /// Why a request got no response.
 #[derive(Debug)]

@@ -4,9 +4,9 @@
 
 use super::body_kind::response_body_kind;
 use super::bounded_body::BodyEnd;
-use super::client::SendProgress;
 use super::request::{PreparedBody, PreparedRequest};
 use super::{ChannelWithCredential, UpstreamClient};
+use headgate_channel::retry_policy::SendProgress;
 use headgate_core::callout::{
     ServiceCallError, ServiceClient, ServiceHttpRequest, ServiceRequest, ServiceResponse,
     ServiceResponseFuture,

@@ -1,6 +1,7 @@
-//! Runs the worker of callbacks in the background, with the configuration in use.
+//! Runs the worker of callbacks and the poller of costs in the background, with the configuration in use.
 
 use super::{CallbackWorker, CallbackWorkerContext};
+use crate::costs::TaskCostPoller;
 use headgate_core::catalog::channel::TimeoutOverrides;
 use headgate_core::feature::background::{BackgroundContext, BackgroundSnapshot};
 use headgate_core::random::random_fraction;
@@ -39,8 +40,10 @@ pub(crate) async fn run(context: BackgroundContext) {
             costs: features.get(),
         }
     };
+    let subrequests = SubrequestClient::new(context.subrequests.clone(), QUERY_TIMEOUTS);
+    let poller = Arc::new(TaskCostPoller::new(subrequests.clone()));
     let worker = Arc::new(CallbackWorker::new(
-        SubrequestClient::new(context.subrequests.clone(), QUERY_TIMEOUTS),
+        subrequests,
         context.deliveries.clone(),
         (context.current)().features.get(),
         random_fraction,
@@ -48,6 +51,7 @@ pub(crate) async fn run(context: BackgroundContext) {
     let ending = pin!(context.until_ending());
     tokio::select! {
         () = worker.clone().run(current) => {}
+        () = poller.run(&context) => {}
         () = ending => worker.finish(&current(), FINISH_WITHIN).await,
     }
 }

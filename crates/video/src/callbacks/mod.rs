@@ -6,14 +6,12 @@
 
 pub(crate) mod admin_page;
 pub(crate) mod background;
-mod blocked_channels;
 mod counters;
 mod deliver;
 mod delivery;
 pub(crate) mod findings;
 mod metrics;
 mod next_due;
-mod poll_turns;
 pub(crate) mod published_keys;
 mod query;
 mod queue;
@@ -26,7 +24,6 @@ mod subscription;
 #[cfg(test)]
 mod tests;
 mod token;
-mod work_limiter;
 mod worker;
 
 pub use counters::{

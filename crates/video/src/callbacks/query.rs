@@ -8,22 +8,17 @@ use super::records::{CallbackRecordStore, StoredRecord};
 use super::subscription::{StatusQueryOutcome, Subscription};
 use super::worker::{CallbackWorker, CallbackWorkerContext};
 use crate::polls::{CallerStatusPoll, ProviderStatusReport, StatusQueryError};
-use crate::status_request::{call_headers, inline_file, status_request};
-use headgate_core::catalog::model::Candidate;
+use crate::status_request::status_request;
+use crate::unattended_task::UnattendedTask;
 use headgate_core::state::StoreUnavailable;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::records::RecordKind;
-use headgate_core::subrequest::{Subrequest, SubrequestHost};
-use headgate_core::task::family::{ForbiddenTaskHost, VideoFamily};
-use headgate_core::task::id::TaskId;
 use headgate_core::task::state::TaskState;
 use http::StatusCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long a query waits while its channel is at its limits.
-const CHANNEL_MAX_WAIT: Duration = Duration::from_secs(2);
 /// How long a query may take, all in all: with the wait of a poll for its turn, less than its lease.
 const QUERY_WITHIN: Duration = Duration::from_secs(26);
 /// How much later a poll is due that did not get its turn.
@@ -39,29 +34,6 @@ enum TaskQueryResult {
     Failed,
 }
 
-/// Why a task cannot be queried. The configuration may change, so that it is tried again.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-enum TaskNotQueryable {
-    #[error("the key of the task's id is not in `task_keys`")]
-    UnknownKey,
-    #[error("the channel of the task is not configured; list it as `retired`")]
-    UnknownChannel,
-    #[error("the channel of the task has no `family`")]
-    FamilyUnset,
-    #[error(transparent)]
-    ForbiddenHost(#[from] ForbiddenTaskHost),
-}
-
-/// A task that can be queried.
-struct QueryableSubscribedTask {
-    id: String,
-    task: TaskId,
-    candidate: Candidate,
-    family: Arc<VideoFamily>,
-    /// The host of the task, if it is not the channel's.
-    other_host: Option<SubrequestHost>,
-}
-
 impl CallbackWorker {
     /// Queries the task of a leased subscription.
     pub(super) async fn query(
@@ -70,12 +42,19 @@ impl CallbackWorker {
         records: &CallbackRecordStore,
         leased: StoredRecord<Subscription>,
     ) -> Result<(), StoreUnavailable> {
-        let subscribed = match QueryableSubscribedTask::from_subscription(context, &leased) {
+        let id = leased.value.task.as_deref().unwrap_or_default();
+        let (tasks, catalog) = (&context.tasks, &context.catalog);
+        let subscribed = match UnattendedTask::open(id, tasks, catalog, &context.egress) {
             Ok(subscribed) => subscribed,
             Err(reason) => return self.blocked(records, &leased, &reason.to_string()).await,
         };
         self.blocked_channels.forget(&leased.value.channel);
-        if !leased.value.is_hinted() && !self.has_poll_turn(context, &subscribed).await {
+        let (channel, limit) = (
+            &leased.value.channel,
+            subscribed.family.query.max_per_second,
+        );
+        let turns = &self.poll_turns;
+        if !leased.value.is_hinted() && !turns.take(&*context.state, channel, limit).await {
             return self.due_again(records, &leased, OVER_BUDGET_MS).await;
         }
         let queried = timeout(QUERY_WITHIN, self.report(context, &subscribed, &leased)).await;
@@ -107,27 +86,11 @@ impl CallbackWorker {
         Ok(())
     }
 
-    /// Waits for a use of the channel's query limit; `false` if there is none in time.
-    async fn has_poll_turn(
-        &self,
-        context: &CallbackWorkerContext,
-        subscribed: &QueryableSubscribedTask,
-    ) -> bool {
-        match subscribed.family.query.max_per_second {
-            Some(per_second) => {
-                let channel = &subscribed.task.channel;
-                let turn = self.poll_turns.take(&*context.state, channel, per_second);
-                turn.await
-            }
-            None => true,
-        }
-    }
-
     /// The status of the task. A callback is settled only by a query that began after it.
     async fn report(
         &self,
         context: &CallbackWorkerContext,
-        subscribed: &QueryableSubscribedTask,
+        subscribed: &UnattendedTask,
         leased: &StoredRecord<Subscription>,
     ) -> TaskQueryResult {
         let subrequest = status_request(
@@ -258,53 +221,6 @@ impl TaskQueryResult {
                 Some(TaskState::Expired)
             }
             Self::NotFound | Self::Failed => None,
-        }
-    }
-}
-
-impl QueryableSubscribedTask {
-    fn from_subscription(
-        context: &CallbackWorkerContext,
-        leased: &StoredRecord<Subscription>,
-    ) -> Result<Self, TaskNotQueryable> {
-        let id = leased
-            .value
-            .task
-            .clone()
-            .ok_or(TaskNotQueryable::UnknownKey)?;
-        let keys = context.tasks.keys.as_ref();
-        let task = keys.and_then(|keys| keys.open(&id).ok());
-        let task = task.ok_or(TaskNotQueryable::UnknownKey)?;
-        let channel = context.catalog.channel(&task.channel);
-        let channel = channel.ok_or(TaskNotQueryable::UnknownChannel)?;
-        let family = channel
-            .family
-            .clone()
-            .ok_or(TaskNotQueryable::FamilyUnset)?;
-        let url = family.other_host(&task)?;
-        let other_host = url.map(|url| SubrequestHost::new(url, &context.egress));
-        Ok(Self {
-            other_host,
-            candidate: Candidate::for_task(channel.clone(), &task, None),
-            family,
-            id,
-            task,
-        })
-    }
-
-    fn subrequest(&self, nonce: &Arc<str>) -> Subrequest {
-        let call = &self.family.query.call;
-        Subrequest {
-            id: nonce.clone(),
-            candidate: self.candidate.clone(),
-            method: call.method.clone(),
-            path: self.family.query_path(&self.task),
-            other_host: self.other_host.clone(),
-            inline_file: inline_file(&self.family),
-            headers: call_headers(call),
-            body: call.body(&self.task.upstream).into(),
-            upstream_request_id: Arc::default(),
-            max_wait: CHANNEL_MAX_WAIT,
         }
     }
 }

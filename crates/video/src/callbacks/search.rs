@@ -4,10 +4,10 @@ use super::counters::DeliveryOutcome;
 use super::delivery::{Delivery, DeliveryLeaseState};
 use super::records::{CallbackRecordStore, DueQueriesAndDeliveries, StoredRecord};
 use super::subscription::Subscription;
-use super::work_limiter::{WorkLimiter, WorkPermit};
 use super::worker::{
     CallbackWorker, CallbackWorkerContext, DueSearchResult, LEASE_MS, report_failure,
 };
+use crate::work::{WorkLimiter, WorkPermit};
 use headgate_core::state::StoreUnavailable;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::records::RecordKind;

@@ -3,15 +3,13 @@
 //! A record that is due is leased: its due time is moved ahead, by compare-and-swap. If the gateway dies meanwhile,
 //! another one takes over when the record is due again. Queries and deliveries are searched for independently.
 
-use super::blocked_channels::LoggedBlockedChannels;
 use super::next_due::EarliestDueTime;
-use super::poll_turns::ChannelPollTurns;
 use super::queue::CallbackWorkerQueue;
 use super::queued_work::{do_queued_work, note_ended_tasks};
 use super::records::CallbackRecordStore;
-use super::work_limiter::{InFlightWorkLimits, WorkLimiter};
 use crate::costs::TaskCostChanges;
 use crate::polls::TaskStatusFetcher;
+use crate::work::{ChannelPollTurns, InFlightWorkLimits, LoggedBlockedChannels, WorkLimiter};
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::caller::Callers;
 use headgate_core::catalog::egress::EgressPolicy;

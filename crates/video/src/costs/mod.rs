@@ -1,9 +1,12 @@
 //! Costs of video tasks: what a create reserves is stored until the task has ended, and then settled once.
 //!
 //! The record of a reservation is the right to settle it: of all gateways that see the end of a task, the one that removes
-//! the record counts the difference. A task whose end nobody sees costs what was reserved.
+//! the record counts the difference. The gateway asks for ends that no caller asks for. A task whose end is never seen costs
+//! what was reserved.
 
 mod metrics;
+mod poll_times;
+mod poller;
 mod reservation;
 mod reserve;
 mod settle;
@@ -12,6 +15,7 @@ mod tests;
 
 pub use metrics::TaskCostChanges;
 pub(crate) use metrics::TaskCostMetrics;
+pub(crate) use poller::TaskCostPoller;
 pub use reservation::TaskCostReservation;
 pub use reserve::reserve;
 pub use settle::settle;

@@ -20,6 +20,9 @@ pub struct TaskCostReservation {
     /// What the create has reserved of its caller's budgets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub money: Option<MoneyReservation>,
+    /// What it has reserved of its channel's budgets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel_money: Option<MoneyReservation>,
     /// The name of the caller in metrics, if that is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller_label: Option<String>,
@@ -66,6 +69,7 @@ mod tests {
                 second,
             },
             money: None,
+            channel_money: None,
             caller_label: None,
         }
     }

@@ -1,6 +1,7 @@
 //! Stores what a create has reserved.
 
 use super::TaskCostReservation;
+use super::poll_times::{KEPT_MS, first_poll_ms};
 use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::records::{InsertResult, RecordContent, RecordKind};
@@ -8,8 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long a reservation is kept: as long as the final status of a task.
-const KEPT_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
 /// The maximum number of a caller's reservations.
 const RESERVATIONS_MAX: u32 = 100_000;
 /// How long the response to a create waits for the store.
@@ -23,12 +22,13 @@ pub async fn reserve(
     caller: &Arc<str>,
     reservation: &TaskCostReservation,
 ) {
+    let now_ms = unix_ms();
     let value = serde_json::to_vec(reservation).expect("texts and numbers always serialise");
     let content = RecordContent {
         value: value.into(),
         owner: caller.clone(),
-        expires_ms: unix_ms() + KEPT_MS,
-        due_ms: None,
+        expires_ms: now_ms + KEPT_MS,
+        due_ms: Some(first_poll_ms(now_ms)),
     };
     let kind = RecordKind::TaskCost;
     let inserted = state

@@ -27,8 +27,13 @@ pub async fn settle(
     };
     let cost = reservation.settled(&ended.charge);
     // Before the record goes, and once: a reservation of money is settled by whoever is first.
-    if let Some(reserved) = reservation.money.clone() {
-        state.settle_money(reserved, cost.0);
+    let TaskCostReservation {
+        money,
+        channel_money,
+        ..
+    } = &reservation;
+    for reserved in money.iter().chain(channel_money) {
+        state.settle_money(reserved.clone(), cost.0);
     }
     if !records
         .remove(kind, &ended.key, record.version)

@@ -24,6 +24,7 @@ fn reservation() -> TaskCostReservation {
             second: None,
         },
         money: None,
+        channel_money: None,
         caller_label: None,
     }
 }
@@ -58,6 +59,39 @@ async fn of_many_gateways_that_see_the_end_of_a_task_one_counts_the_difference()
         assert_eq!(sums, (added, refunded), "{credits}");
         assert!(changes.len() <= 1, "{changes:?}");
     }
+}
+
+#[tokio::test]
+async fn a_change_has_the_label_of_its_caller_and_the_name() {
+    let state: Arc<dyn StateStore> = Arc::new(MemoryStore::default());
+    let changes = TaskCostChanges::default();
+    for (caller, label) in [
+        ("idp:ann", Some("other")),
+        ("idp:bob", Some("other")),
+        ("web", None),
+    ] {
+        let reservation = TaskCostReservation {
+            caller_label: label.map(str::to_owned),
+            ..reservation()
+        };
+        reserve(&*state, KEY, &caller.into(), &reservation).await;
+        assert!(settle(&*state, &changes, &ended(80)).await.is_ok());
+    }
+    let taken = changes.take().into_iter();
+    let mut taken: Vec<_> = taken
+        .map(|change| {
+            (
+                change.labels.caller.to_string(),
+                change.caller_name.to_string(),
+            )
+        })
+        .collect();
+    taken.sort();
+    let expected = [("other", "idp:ann"), ("other", "idp:bob"), ("web", "web")];
+    assert_eq!(
+        taken,
+        expected.map(|(label, name)| (label.to_owned(), name.to_owned()))
+    );
 }
 
 #[tokio::test]

@@ -1,11 +1,12 @@
 //! The event about a task that was queried, in the format of its receiver.
 
-use super::{QueryableSubscribedTask, TaskQueryResult};
+use super::TaskQueryResult;
 use crate::callbacks::delivery::{Delivery, DeliveryLeaseState};
 use crate::callbacks::records::StoredRecord;
 use crate::callbacks::subscription::{CallerStatusFormat, Subscription};
 use crate::callbacks::worker::CallbackWorkerContext;
 use crate::polls::ProviderStatusReport;
+use crate::unattended_task::UnattendedTask;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::task::family::NativeTaskView;
 use headgate_core::task::openai_video;
@@ -14,7 +15,7 @@ use headgate_core::task::state::TaskState;
 /// Larger bodies are not delivered.
 const BODY_BYTES_MAX: usize = 96 << 10;
 
-impl QueryableSubscribedTask {
+impl UnattendedTask {
     /// The event that the task has reached a state, with the reason if it cannot be sent; `None` if there is no URL.
     pub(super) fn event(
         &self,

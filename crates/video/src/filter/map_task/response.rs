@@ -10,7 +10,7 @@ use headgate_core::catalog::price::{BillableMediaOutput, VideoTaskPrice};
 use headgate_core::filter::view::{RequestView, ResponseView};
 use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;
-use headgate_core::state::money::CreateReservation;
+use headgate_core::state::money::{ChannelCreateReservation, CreateReservation};
 use headgate_core::task::family::{CreatedTask, SentCreate, VideoFamily};
 use headgate_core::task::id::{TaskId, credential_fingerprint};
 use headgate_core::task::openai_video;
@@ -80,7 +80,11 @@ impl MapTaskFilter {
         let caller = response.request.caller.as_ref();
         let caller_label = caller.and_then(|caller| caller.metric_label.as_ref());
         let caller_label = caller_label.map(ToString::to_string);
-        let create = response.request.state.get_mut::<CreateReservation>();
+        let state = &mut response.request.state;
+        let channel_money = state
+            .get_mut::<ChannelCreateReservation>()
+            .and_then(ChannelCreateReservation::take);
+        let create = state.get_mut::<CreateReservation>();
         let cost = price.map(|(price, currency)| NewTaskCost {
             key: task_key(&task),
             caller: task.caller.into(),
@@ -91,6 +95,7 @@ impl MapTaskFilter {
                 currency,
                 price,
                 money: create.map(CreateReservation::keep),
+                channel_money,
                 caller_label,
             },
         });

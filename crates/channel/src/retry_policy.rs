@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use crate::upstream::client::SendProgress;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::RequestView;
@@ -27,6 +26,16 @@ pub enum RetrySafety {
     Streamed,
     /// The provider bills each request that it accepts: images and videos.
     Paid,
+}
+
+/// How much of a request the provider may have received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SendProgress {
+    /// Nothing: no byte was written, or HTTP/2 reports that the request was not processed.
+    #[default]
+    Unsent,
+    /// A part of it or all of it.
+    Sent,
 }
 
 /// How an attempt ended.

@@ -18,8 +18,12 @@ pub struct ChannelPollTurns {
 }
 
 impl ChannelPollTurns {
-    /// Waits for a use of the half of the channel's query limit that polls may take; returns whether there was one in time.
-    pub async fn take(&self, state: &dyn StateStore, channel: &str, per_second: u16) -> bool {
+    /// Waits for a use of the half of the channel's query limit that polls may take, if it has one; returns whether there was
+    /// one in time.
+    pub async fn take(&self, state: &dyn StateStore, channel: &str, limit: Option<u16>) -> bool {
+        let Some(per_second) = limit else {
+            return true;
+        };
         let key = format!("callbacks:{channel}");
         let half = (per_second / 2).max(1);
         let turn = self.channel_turn(channel);
@@ -60,13 +64,13 @@ mod tests {
         for n in 0..4 {
             let (state, turns, taken) = (state.clone(), turns.clone(), Arc::clone(&taken));
             polls.spawn(async move {
-                assert!(turns.take(&*state, "a", 2).await);
+                assert!(turns.take(&*state, "a", Some(2)).await);
                 taken.lock().unwrap().push(n);
             });
             tokio::task::yield_now().await;
         }
         // Another channel has turns of its own.
-        assert!(turns.take(&*state, "b", 2).await);
+        assert!(turns.take(&*state, "b", Some(2)).await);
         assert!(taken.lock().unwrap().len() <= 1);
         polls.join_all().await;
         assert_eq!(*taken.lock().unwrap(), [0, 1, 2, 3]);

@@ -1,0 +1,166 @@
+//! Budgets in money of channels: each attempt reserves what it may cost on its channel, and a channel without room for that is
+//! passed over.
+
+use super::cost_maximum::{CostMaximum, attempt_bound};
+use super::cost_rules::CostRules;
+use super::need::estimate;
+use super::{RateLimitFilter, may_warn};
+use headgate_core::catalog::price::ModelPrice;
+use headgate_core::filter::failed_attempt_usage::FailedAttemptUsages;
+use headgate_core::filter::settlement::ExchangeSettlement;
+use headgate_core::filter::stream_info::UpstreamProcessing;
+use headgate_core::filter::view::{AttemptView, RequestView};
+use headgate_core::state::admission::{AdmissionDecision, AdmissionLimit, AdmissionRequest};
+use headgate_core::state::lock::lock;
+use headgate_core::state::money::{ChannelCreateReservation, MoneyHold};
+use headgate_protocol::DuplicateRequestCost;
+use headgate_protocol::fault::{Fault, FaultKind};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What the attempts of an exchange have reserved of the budgets of their channels.
+#[derive(Default)]
+pub struct ChannelReservations(Mutex<Vec<ChannelReservation>>);
+
+struct ChannelReservation {
+    /// The number of the attempt.
+    attempt: u32,
+    hold: MoneyHold,
+    price: Arc<ModelPrice>,
+    rules: CostRules,
+}
+
+impl ChannelReservations {
+    /// Prepares a request for attempts on channels with budgets.
+    pub fn expect(request: &mut RequestView) {
+        let candidates = request.destination.as_ref().map(|it| &it.candidates);
+        let has_budget = candidates.is_some_and(|all| {
+            let mut all = all.iter();
+            all.any(|one| !one.channel.budgets.is_empty())
+        });
+        if !has_budget || request.state.get::<Self>().is_some() {
+            return;
+        }
+        request.state.set(Self::default());
+        let protocol = request.protocol.map(|protocol| protocol.descriptor());
+        if protocol.is_some_and(|protocol| protocol.cost == DuplicateRequestCost::PaidWork) {
+            request.state.set(ChannelCreateReservation::default());
+        }
+    }
+
+    /// Settles each attempt on what it has cost.
+    pub fn settle(request: &mut RequestView, settlement: ExchangeSettlement) {
+        let Some(Self(all)) = request.state.take() else {
+            return;
+        };
+        for reserved in all.into_inner().unwrap_or_default() {
+            reserved.settle(request, settlement);
+        }
+    }
+}
+
+impl ChannelReservation {
+    fn settle(mut self, request: &RequestView, settlement: ExchangeSettlement) {
+        let info = &request.info;
+        if self.attempt == info.attempt {
+            if is_settled_later(request) {
+                self.hold.hand_over();
+                return;
+            }
+            let price = Some(&*self.price);
+            let cost = self.rules.last_cost(request, settlement, price);
+            self.hold.settle(cost);
+            return;
+        }
+        let failed = request.state.get::<FailedAttemptUsages>();
+        let failed = failed.and_then(|all| all.find(self.attempt));
+        let cost = self.rules.failed_cost(failed.into_iter());
+        self.hold.settle(cost);
+    }
+}
+
+/// Whether the reservation stays after the exchange: until the task of a video has ended, or because the provider may have
+/// accepted a create.
+fn is_settled_later(request: &RequestView) -> bool {
+    let create = request.state.get::<ChannelCreateReservation>();
+    create.is_some_and(|create| {
+        !create.is_there() || request.info.processing == UpstreamProcessing::Unknown
+    })
+}
+
+impl RateLimitFilter {
+    /// What an attempt has to reserve of its channel's budgets; `None` if that has none, or the request is free on it.
+    ///
+    /// # Errors
+    /// Nothing limits what the request can cost.
+    pub(super) fn channel_cost(
+        request: &RequestView,
+        attempt: &AttemptView,
+    ) -> Result<Option<CostMaximum>, Fault> {
+        let has_budget = !attempt.candidate.channel.budgets.is_empty();
+        if !has_budget || request.state.get::<ChannelReservations>().is_none() {
+            return Ok(None);
+        }
+        let edited = match attempt.edited_by {
+            Some(_) => attempt.edited_document(request)?,
+            None => None,
+        };
+        let body = edited.as_ref().or_else(|| request.body.document());
+        attempt_bound(request, body, &attempt.candidate)
+    }
+
+    /// Reserves what an attempt may cost of its channel's budgets.
+    ///
+    /// # Errors
+    /// There is no room for it, or the store is unreachable. Another channel may serve the request.
+    pub(super) async fn reserve_on_channel(
+        &self,
+        request: &RequestView,
+        limits: &[AdmissionLimit],
+        cost: CostMaximum,
+    ) -> Result<(), Fault> {
+        let demand = AdmissionRequest {
+            limits,
+            tokens: 0,
+            cost: Some(cost.nanos),
+            run: None,
+        };
+        let admission = self.state.admit(&demand).get().await.map_err(|error| {
+            if may_warn() {
+                tracing::warn!(%error, "state store is unreachable; budgets of channels not checked");
+            }
+            no_room(None).source(error)
+        })?;
+        let levels = &self.levels;
+        levels.note(limits, &admission.limit_statuses, &cost, None);
+        if let AdmissionDecision::Refused { retry_after, .. } = admission.decision {
+            return Err(no_room(Some(retry_after)));
+        }
+        let all = request.state.get::<ChannelReservations>();
+        if let (Some(all), Some(reserved)) = (all, admission.money) {
+            if let Some(create) = request.state.get::<ChannelCreateReservation>() {
+                create.set((*reserved).clone());
+            }
+            let estimate = estimate(request, self.default_output_tokens);
+            let rules = CostRules::new(request, cost.price.clone(), reserved.amount, estimate);
+            lock(&all.0).push(ChannelReservation {
+                attempt: request.info.attempt,
+                hold: MoneyHold::new(&self.state, reserved),
+                price: cost.price,
+                rules,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The error for a request that no other channel serves. What others have spent is not the caller's business.
+fn no_room(wait: Option<Duration>) -> Fault {
+    let message = "the budget of this gateway for the model has no room for the request; try again later, or ask the operator of this gateway";
+    let fault = Fault::new(FaultKind::NoChannel, message)
+        .detail("the budget of the channel has no room for the request");
+    match wait {
+        Some(wait) => fault.retry_after(wait),
+        None => fault,
+    }
+}
