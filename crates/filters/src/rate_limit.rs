@@ -30,7 +30,7 @@ use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::{QuotaDecision, SettledUsages};
 use headgate_core::filter::view::{AttemptView, RequestView};
 use headgate_core::filter::{Filter, FilterAction, FilterDeclaration, HookResult};
-use headgate_core::state::admission::{AdmissionLimit, AdmissionResult};
+use headgate_core::state::admission::{AdmissionLimit, AdmissionResult, LimitStatus};
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::caller_permit::CallerPermit;
 use headgate_core::state::log_throttle::LogThrottle;
@@ -208,9 +208,9 @@ impl Filter for RateLimitFilter {
 
     fn on_done(&self, request: &mut RequestView, settlement: ExchangeSettlement) {
         if counts_money(request) {
-            ReservedMoney::settle(request, settlement);
+            ReservedMoney::settle(request, settlement, &self.levels);
         }
-        ChannelReservations::settle(request, settlement);
+        ChannelReservations::settle(request, settlement, &self.levels);
         FallbackReservations::settle(request, settlement);
         OpenRunCall::end(request, settlement);
         if let Some(reservation) = request.state.take::<EstimateReservation>() {
@@ -241,13 +241,7 @@ impl RateLimitFilter {
             Err(unavailable) => return self.decide_without_store(request, need, unavailable),
         };
         headers::add_headers(request, limits, &limit_statuses, unix_ms());
-        // Names that tokens have claimed are no labels.
-        let is_label = caller_has_label(request);
-        let unnamed = request.caller.as_ref().filter(|_| !is_label);
-        if let Some(cost) = &need.bound {
-            let unnamed = unnamed.map(|caller| &caller.name);
-            self.levels.note(limits, &limit_statuses, cost, unnamed);
-        }
+        self.note_levels(request, need, limits, &limit_statuses);
         match granted_ticket(decision, limits, &limit_statuses, need) {
             Ok(mut ticket) => {
                 request.caller_permit = CallerPermit::split_from(&mut ticket, &self.state);
@@ -273,6 +267,22 @@ impl RateLimitFilter {
                 }
                 Err(refusal)
             }
+        }
+    }
+
+    /// Notes what is left of budgets. Names that tokens have claimed are no labels.
+    fn note_levels(
+        &self,
+        request: &RequestView,
+        need: &RequestNeed,
+        limits: &[AdmissionLimit],
+        statuses: &[LimitStatus],
+    ) {
+        let is_label = caller_has_label(request);
+        let unnamed = request.caller.as_ref().filter(|_| !is_label);
+        if let Some(cost) = &need.bound {
+            let unnamed = unnamed.map(|caller| &caller.name);
+            self.levels.note(limits, statuses, cost, unnamed);
         }
     }
 

@@ -85,6 +85,39 @@ async fn a_provider_that_exceeds_the_limit_of_a_request_is_named_in_the_log() {
 }
 
 #[tokio::test]
+async fn a_budget_is_reported_for_what_was_spent_and_not_for_what_was_reserved() {
+    let simulator = Simulator::start().await;
+    let budget = 10 * OUTPUT_COST;
+    let config = budget_config(&simulator.url(), &json!("memory"), 1, budget);
+    let gateway = Gateway::start(&config).await;
+    for (tokens, left, subjects) in [
+        (OUTPUT / 10, budget - OUTPUT_COST / 10, &[][..]),
+        (
+            9 * OUTPUT,
+            budget - OUTPUT_COST / 10 - 9 * OUTPUT_COST,
+            &["cost_total of caller caller-0"],
+        ),
+    ] {
+        // A token has four bytes.
+        let directives = format!("body_bytes={}", 4 * tokens);
+        let request = chat("demo-large", 0, 9 * OUTPUT).simulate(&directives);
+        assert_eq!(gateway.ask(&request).await.status, 200);
+        let labels = [("caller", "caller-0"), ("limit", "cost_total")];
+        eventually("the request is settled", async || {
+            let metrics = gateway.metrics().await;
+            let level = metrics.sum("headgate_budget_remaining", &labels);
+            ((level * NANOS).round() as u64 == left).then_some(())
+        })
+        .await;
+        let findings = gateway.page("GET", "/findings").await.json();
+        let findings = findings["findings"].as_array().unwrap();
+        let used = findings.iter().filter(|one| one["code"] == "budget_used");
+        let found: Vec<&str> = used.map(|one| one["subject"].as_str().unwrap()).collect();
+        assert_eq!(found, subjects, "{findings:?}");
+    }
+}
+
+#[tokio::test]
 async fn while_the_store_is_unreachable_no_money_is_spent_although_other_limits_are_not_checked() {
     let (mut redis, simulator) = (RedisServer::start(), Simulator::start().await);
     let state = json!({"redis": {"url": redis.url(), "on_store_failure": "allow"}});

@@ -126,6 +126,11 @@ impl MoneyHold {
         self.reserved.as_ref().map_or(0, |it| it.amount)
     }
 
+    /// What is reserved; `None` once it was handed over.
+    pub fn reservation(&self) -> Option<&MoneyReservation> {
+        self.reserved.as_deref()
+    }
+
     /// The id of what is reserved; empty once it was handed over.
     pub fn id(&self) -> &str {
         self.reserved.as_ref().map_or("", |it| &it.id)

@@ -7,6 +7,7 @@ use headgate_core::feature::metrics::{FeatureMetrics, registered};
 use headgate_core::state::admission::{AdmissionLimit, CounterKey, LimitStatus};
 use headgate_core::state::calendar::{unix_ms, whole_ms};
 use headgate_core::state::lock::lock;
+use headgate_core::state::money::{MoneyHold, MoneyReservation};
 use prometheus::{GaugeVec, Opts, Registry};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -14,10 +15,13 @@ use std::sync::{Arc, Mutex};
 /// Budgets whose levels are kept: callers and their models are names of the configuration.
 const LEVELS_MAX: usize = 20_000;
 
+/// How much later a gateway may notice a request than the store admits it.
+const CLOCKS_DIFFER_MS: u64 = 60_000;
+
 /// The caller in metrics of budgets that all callers share.
 const EVERY_CALLER_LABEL: &str = "*";
 
-/// What callers have left of their budgets, as of the last request of each. Outlives snapshots.
+/// What callers have left of their budgets, as of the admission or the end of the last request of each. Outlives snapshots.
 #[derive(Default)]
 pub struct BudgetLevels(Mutex<HashMap<CounterKey, BudgetLevel>>);
 
@@ -27,6 +31,8 @@ pub struct BudgetLevel {
     pub left: u64,
     pub most: u64,
     pub currency: Arc<str>,
+    /// Unix milliseconds from which on requests belong to the same day or month.
+    pub since_ms: u64,
     /// Unix milliseconds at which the whole budget is free again.
     pub until_ms: u64,
 }
@@ -50,7 +56,11 @@ impl BudgetLevels {
         let now_ms = unix_ms();
         let mut levels = lock(&self.0);
         for (limit, status) in limits.iter().zip(statuses) {
-            let is_known = levels.contains_key(&limit.counter);
+            let known = levels.get(&limit.counter);
+            let is_known = known.is_some();
+            let current = known.filter(|level| now_ms < level.until_ms);
+            let since_ms =
+                current.map_or(now_ms.saturating_sub(CLOCKS_DIFFER_MS), |it| it.since_ms);
             let is_named = unnamed != Some(limit.counter.caller());
             let is_shown = limit.measure().counts_money() && is_named;
             if is_shown && (is_known || levels.len() < LEVELS_MAX) {
@@ -58,9 +68,32 @@ impl BudgetLevels {
                     left: status.remaining,
                     most: limit.most,
                     currency: cost.currency().clone(),
+                    since_ms,
                     until_ms: now_ms.saturating_add(whole_ms(status.reset)),
                 };
                 levels.insert(limit.counter.clone(), level);
+            }
+        }
+    }
+
+    /// Settles what a request has reserved, in the store, too.
+    pub fn settle(&self, hold: MoneyHold, cost: u64) {
+        if let Some(reserved) = hold.reservation() {
+            self.correct(reserved, cost);
+        }
+        hold.settle(cost);
+    }
+
+    /// Corrects what a request has reserved to its cost.
+    fn correct(&self, reserved: &MoneyReservation, cost: u64) {
+        let mut levels = lock(&self.0);
+        for counter in &reserved.counters {
+            if let Some(level) = levels.get_mut(counter)
+                // What was reserved before belongs to a day or a month that is over.
+                && reserved.taken_ms >= level.since_ms
+            {
+                let unsettled = level.left.saturating_add(reserved.amount);
+                level.left = unsettled.saturating_sub(cost).min(level.most);
             }
         }
     }
@@ -115,7 +148,7 @@ impl BudgetMetrics {
             levels,
             left: gauge(
                 "headgate_budget_remaining",
-                "What a caller had left of a budget in money at its last request, in the currency of the label.",
+                "What a caller had left of a budget in money after its last request, in the currency of the label.",
             ),
             most: gauge(
                 "headgate_budget_limit",
@@ -142,6 +175,43 @@ impl FeatureMetrics for BudgetMetrics {
             let units = |nanos: u64| nanos as f64 / NANOS as f64;
             self.left.with_label_values(&labels).set(units(level.left));
             self.most.with_label_values(&labels).set(units(level.most));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headgate_core::state::admission::LimitKind;
+
+    #[test]
+    fn a_settled_request_counts_what_it_cost_for_the_day_of_its_admission() {
+        let counter = |caller: &str| CounterKey::new(caller.into(), None, LimitKind::CostPerDay);
+        let level = BudgetLevel {
+            left: 100,
+            most: 1_000,
+            currency: "USD".into(),
+            since_ms: 50,
+            until_ms: u64::MAX,
+        };
+        for (caller, taken_ms, amount, cost, left) in [
+            ("ann", 50, 700, 30, 770),
+            ("ann", 50, 700, 900, 0),
+            ("ann", 50, 950, 10, 1_000),
+            ("ann", 49, 700, 30, 100),
+            ("bob", 50, 700, 30, 100),
+        ] {
+            let levels: BudgetLevels = [(counter("ann"), level.clone())].into_iter().collect();
+            let reserved = MoneyReservation {
+                id: "1".into(),
+                counters: vec![counter(caller)],
+                amount,
+                taken_ms,
+                run: None,
+            };
+            levels.correct(&reserved, cost);
+            let found = lock(&levels.0)[&counter("ann")].left;
+            assert_eq!(found, left, "{caller} {taken_ms} {amount} {cost}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Budgets in money of channels: each attempt reserves what it may cost on its channel, and a channel without room for that is
 //! passed over.
 
+use super::budget_metrics::BudgetLevels;
 use super::cost_maximum::{CostMaximum, attempt_bound};
 use super::cost_rules::CostRules;
 use super::need::estimate;
@@ -49,18 +50,27 @@ impl ChannelReservations {
     }
 
     /// Settles each attempt on what it has cost.
-    pub fn settle(request: &mut RequestView, settlement: ExchangeSettlement) {
+    pub fn settle(
+        request: &mut RequestView,
+        settlement: ExchangeSettlement,
+        levels: &BudgetLevels,
+    ) {
         let Some(Self(all)) = request.state.take() else {
             return;
         };
         for reserved in all.into_inner().unwrap_or_default() {
-            reserved.settle(request, settlement);
+            reserved.settle(request, settlement, levels);
         }
     }
 }
 
 impl ChannelReservation {
-    fn settle(mut self, request: &RequestView, settlement: ExchangeSettlement) {
+    fn settle(
+        mut self,
+        request: &RequestView,
+        settlement: ExchangeSettlement,
+        levels: &BudgetLevels,
+    ) {
         let info = &request.info;
         if self.attempt == info.attempt {
             if is_settled_later(request) {
@@ -69,13 +79,13 @@ impl ChannelReservation {
             }
             let price = Some(&*self.price);
             let cost = self.rules.last_cost(request, settlement, price);
-            self.hold.settle(cost);
+            levels.settle(self.hold, cost);
             return;
         }
         let failed = request.state.get::<FailedAttemptUsages>();
         let failed = failed.and_then(|all| all.find(self.attempt));
         let cost = self.rules.failed_cost(failed.into_iter());
-        self.hold.settle(cost);
+        levels.settle(self.hold, cost);
     }
 }
 

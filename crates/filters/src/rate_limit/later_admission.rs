@@ -62,6 +62,7 @@ impl RateLimitFilter {
                     .map(|_| ());
             }
         };
+        self.note_levels(request, &need, limits, &limit_statuses);
         let granted = granted_ticket(decision, limits, &limit_statuses, &need);
         let ticket = granted.map_err(|(_, refusal)| refusal)?;
         let new = NewReservation {
@@ -95,6 +96,7 @@ impl RateLimitFilter {
         let admission = self.state.admit(&need.demand(&limits)).get().await;
         let admission = admission.map_err(unchecked_limits)?;
         let statuses = &admission.limit_statuses;
+        self.note_levels(request, &need, &limits, statuses);
         let granted = granted_ticket(admission.decision, &limits, statuses, &need);
         granted.map_err(|(_, refusal)| refusal)?;
         if let Some(reserved) = request.state.get::<ReservedMoney>() {

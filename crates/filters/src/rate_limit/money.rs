@@ -1,5 +1,6 @@
 //! What a request has reserved of budgets in money, until it is settled.
 
+use super::budget_metrics::BudgetLevels;
 use super::cost_maximum::{CostMaximum, attempt_maximum};
 use super::cost_rules::CostRules;
 use headgate_core::catalog::price::{Cost, ModelPrice};
@@ -128,7 +129,11 @@ impl ReservedMoney {
     }
 
     /// Settles on what the exchange has cost: on the model that it tried last, and on failed attempts.
-    pub fn settle(request: &mut RequestView, settlement: ExchangeSettlement) {
+    pub fn settle(
+        request: &mut RequestView,
+        settlement: ExchangeSettlement,
+        levels: &BudgetLevels,
+    ) {
         let Some(Self { models, .. }) = request.state.take() else {
             return;
         };
@@ -152,7 +157,7 @@ impl ReservedMoney {
             let cost = last.saturating_add(reserved.failed_cost(request));
             reserved.warn_of_excess(request, cost);
             charge = charge.saturating_add(cost);
-            reserved.settle(cost);
+            reserved.settle(cost, levels);
         }
         request.state.set(BudgetCharge(charge));
     }
@@ -182,11 +187,11 @@ impl ModelReservation {
     }
 
     /// Settles all that is reserved on one cost.
-    fn settle(self, cost: u64) {
+    fn settle(self, cost: u64, levels: &BudgetLevels) {
         for hold in lock(&self.more).drain(..) {
-            hold.settle(0);
+            levels.settle(hold, 0);
         }
-        self.hold.settle(cost);
+        levels.settle(self.hold, cost);
     }
 
     /// Whether the reservation stays after the exchange: until the task of a video has ended, or until an operator finds out
