@@ -4,14 +4,17 @@ use crate::config::{AlertReceiverConfig, AlertSeverity};
 use crate::receiver::{AlertReceiver, AlertReceivers};
 use headgate_core::catalog::egress::{EgressException, EgressPolicy};
 use headgate_core::catalog::webhook_secret::CallerDeliverySigningKey;
-use headgate_core::feature::section::ConfigProblemSink;
+use headgate_core::feature::section::{ConfigProblemSink, SectionBuildContext};
 use headgate_core::finding::FindingSeverity;
+use headgate_core::finding::code::FindingCode;
+use headgate_protocol::nearest::nearest;
 use http::Uri;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(crate) fn build(
     declared: &BTreeMap<String, AlertReceiverConfig>,
+    context: &SectionBuildContext<'_>,
     problems: &mut dyn ConfigProblemSink,
 ) -> AlertReceivers {
     let built = declared.iter().filter_map(|(name, config)| {
@@ -22,9 +25,14 @@ pub(crate) fn build(
             return None;
         }
         let receiver = receiver(&at, config, problems)?;
+        check_codes(&at, &receiver, context.finding_codes, problems);
         Some((name.clone(), Arc::new(receiver)))
     });
-    AlertReceivers(built.collect())
+    AlertReceivers {
+        by_name: built.collect(),
+        gateway: context.gateway_name.to_owned(),
+        listen: context.listen.to_owned(),
+    }
 }
 
 fn receiver(
@@ -63,6 +71,38 @@ fn receiver(
             proxy: None,
         },
     })
+}
+
+/// Reports codes that no finding has, and those whose findings are all less severe than what is sent.
+fn check_codes(
+    at: &str,
+    receiver: &AlertReceiver,
+    known: &[FindingCode],
+    problems: &mut dyn ConfigProblemSink,
+) {
+    let mut is_sent = receiver.codes.is_empty();
+    for (index, code) in receiver.codes.iter().enumerate() {
+        if let Some(known) = known.iter().find(|known| known.name == code) {
+            // The most severe one is the least.
+            is_sent |= known.most_severe <= receiver.severity;
+            continue;
+        }
+        is_sent = true;
+        let near = nearest(code, known.iter().map(|known| known.name), 1);
+        let hint = match near.first() {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "see the list of findings in docs/dashboard.md".to_owned(),
+        };
+        let reason = format!("no finding has the code `{code}`");
+        problems.error(&format!("{at}/codes/{index}"), reason, Some(&hint));
+    }
+    if !is_sent {
+        let least = receiver.severity.name();
+        let reason =
+            format!("nothing is sent: no finding of `codes` is ever as severe as `{least}`");
+        let hint = "lower `severity`, whose default is `warning`";
+        problems.warning(&format!("{at}/codes"), reason, Some(hint));
+    }
 }
 
 /// The host and port of a URL that can be called.

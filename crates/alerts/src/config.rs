@@ -24,7 +24,7 @@ pub(crate) struct AlertReceiverConfig {
     /// The least severe finding that is sent. Default: `warning`.
     #[serde(default)]
     pub severity: AlertSeverity,
-    /// Only findings of these codes are sent. Default: of all codes.
+    /// Only findings of these codes are sent; an unknown code is an error. Default: of all codes.
     #[serde(default)]
     pub codes: Vec<String>,
 }

@@ -33,7 +33,7 @@ impl Feature for AlertsFeature {
         problems: &mut dyn ConfigProblemSink,
     ) -> Vec<PathBuf> {
         let AlertsSection { alerts } = context.read(problems).unwrap_or_default();
-        built.set(Arc::new(build::build(&alerts, problems)));
+        built.set(Arc::new(build::build(&alerts, context, problems)));
         Vec::new()
     }
 

@@ -2,12 +2,16 @@
 
 pub mod feature;
 
+mod announced;
+mod announced_record;
 mod build;
 mod config;
+mod deliveries;
 mod event;
 mod page;
 mod queue;
 mod receiver;
 mod records;
 mod sender;
+mod unstored;
 mod worker;

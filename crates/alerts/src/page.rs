@@ -1,10 +1,9 @@
 //! The admin page `/alerts/test`: an event by which an operator tries a receiver.
 
-use crate::event::{event_id, test_body};
+use crate::event::{AlertEvent, test_body};
 use crate::queue::AlertQueue;
 use crate::receiver::AlertReceivers;
 use crate::records;
-use crate::worker::gateway_name;
 use headgate_core::feature::pages::{
     ActionTargetParameter, AuditedAdminAction, FeatureAdminPage, FeatureAdminPageAccess,
     FeatureAdminPageRequest, PageQueryParameter,
@@ -34,8 +33,12 @@ async fn test(request: FeatureAdminPageRequest<'_>) -> AppResponse {
     let error = |status, error: String| AppResponse::json(status, &json!({"error": error}));
     let receivers = request.values.get::<AlertReceivers>();
     let name = request.query.strip_prefix("receiver=").unwrap_or_default();
-    if !receivers.0.contains_key(name) {
-        let names: Vec<_> = receivers.0.keys().map(|name| format!("`{name}`")).collect();
+    if !receivers.by_name.contains_key(name) {
+        let names: Vec<_> = receivers
+            .by_name
+            .keys()
+            .map(|name| format!("`{name}`"))
+            .collect();
         let known = match names.is_empty() {
             true => "`alerts` has none".to_owned(),
             false => format!("there are {}", names.join(", ")),
@@ -44,11 +47,14 @@ async fn test(request: FeatureAdminPageRequest<'_>) -> AppResponse {
             format!("expected the query `receiver=NAME` with the name of a receiver; {known}");
         return error(StatusCode::NOT_FOUND, reason);
     }
-    let (id, body) = (event_id(), test_body(&gateway_name()));
-    match records::store(request.state.records(), &id, name, body).await {
+    let event = AlertEvent::new(name, test_body(&receivers.gateway));
+    match records::store(request.state.records(), &event).await {
         Ok(true) => {
             request.values.get::<AlertQueue>().wake();
-            AppResponse::json(StatusCode::OK, &json!({"event_id": id, "receiver": name}))
+            AppResponse::json(
+                StatusCode::OK,
+                &json!({"event_id": event.id, "receiver": name}),
+            )
         }
         Ok(false) => {
             let reason = "too many events wait for this receiver; see the process log";

@@ -1,8 +1,8 @@
-//! Changes of findings that are not stored yet.
+//! Changes of findings, from the thread that looks for them to the worker.
 
 use crate::event::FindingChange;
 use headgate_core::feature::finding_listener::FindingListener;
-use headgate_core::finding::{FindingSeverity, LiveFinding};
+use headgate_core::finding::LiveFinding;
 use headgate_core::state::lock::lock;
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -11,17 +11,24 @@ use tokio::sync::Notify;
 /// Changes that are held; the earliest are lost beyond.
 const CHANGES_MAX: usize = 1000;
 
-/// Changes of findings, from the thread that looks for them to the worker.
+/// Changes of findings that the worker has not taken yet.
 #[derive(Default)]
 pub(crate) struct AlertQueue {
-    changes: Mutex<VecDeque<FindingChange>>,
+    changes: Mutex<QueuedChanges>,
     wake: Notify,
+}
+
+/// Changes, and how many were lost.
+#[derive(Default)]
+pub(crate) struct QueuedChanges {
+    pub changes: VecDeque<FindingChange>,
+    pub lost: usize,
 }
 
 impl AlertQueue {
     /// Takes all changes.
-    pub fn take(&self) -> Vec<FindingChange> {
-        lock(&self.changes).drain(..).collect()
+    pub fn take(&self) -> QueuedChanges {
+        std::mem::take(&mut lock(&self.changes))
     }
 
     /// Waits until there may be changes, or events that are due.
@@ -35,12 +42,13 @@ impl AlertQueue {
     }
 
     fn push(&self, change: FindingChange) {
-        let mut changes = lock(&self.changes);
-        if changes.len() >= CHANGES_MAX {
-            changes.pop_front();
+        let mut queued = lock(&self.changes);
+        if queued.changes.len() >= CHANGES_MAX {
+            queued.changes.pop_front();
+            queued.lost += 1;
         }
-        changes.push_back(change);
-        drop(changes);
+        queued.changes.push_back(change);
+        drop(queued);
         self.wake();
     }
 }
@@ -50,11 +58,8 @@ impl FindingListener for AlertQueue {
         self.push(FindingChange::Began(finding.clone()));
     }
 
-    fn finding_over(&self, severity: FindingSeverity, code: &'static str, subject: &str) {
-        self.push(FindingChange::Over {
-            severity,
-            code,
-            subject: subject.to_owned(),
-        });
+    fn finding_over(&self, code: &'static str, key: &str) {
+        let key = key.to_owned();
+        self.push(FindingChange::Over { code, key });
     }
 }

@@ -6,9 +6,15 @@ use headgate_core::finding::FindingSeverity;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// All receivers, by name.
+/// All receivers.
 #[derive(Default)]
-pub(crate) struct AlertReceivers(pub BTreeMap<String, Arc<AlertReceiver>>);
+pub(crate) struct AlertReceivers {
+    pub by_name: BTreeMap<String, Arc<AlertReceiver>>,
+    /// The name of this gateway in events.
+    pub gateway: String,
+    /// `server.listen`, which tells the gateways of one machine apart.
+    pub listen: String,
+}
 
 /// Who gets alerts.
 pub(crate) struct AlertReceiver {
@@ -29,5 +35,29 @@ impl AlertReceiver {
         let has_code = self.codes.is_empty() || self.codes.iter().any(|wanted| wanted == code);
         // The most severe one is the least.
         has_code && severity <= self.severity
+    }
+}
+
+#[cfg(test)]
+impl AlertReceivers {
+    /// Receivers whose URLs are their names, each with the least severe finding that it wants.
+    pub fn for_tests(wanted: &[(&str, FindingSeverity)]) -> Self {
+        let receiver = |(name, severity): &(&str, FindingSeverity)| AlertReceiver {
+            url: name.to_string(),
+            secret: None,
+            severity: *severity,
+            codes: Vec::new(),
+            egress: EgressPolicy {
+                allowed: Vec::new(),
+                proxy: None,
+            },
+        };
+        let wanted = wanted.iter();
+        let by_name = wanted.map(|one| (one.0.to_owned(), Arc::new(receiver(one))));
+        Self {
+            by_name: by_name.collect(),
+            gateway: "gate-2".into(),
+            listen: "127.0.0.1:8080".into(),
+        }
     }
 }

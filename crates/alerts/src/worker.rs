@@ -1,106 +1,153 @@
-//! Stores changes of findings as events for the receivers that want them, and delivers what is due.
+//! Makes events of the changes of findings, stores them, and delivers what is due.
 
-use crate::event::{FindingChange, event_id};
-use crate::queue::AlertQueue;
+use crate::announced::AnnouncedFindings;
+use crate::announced_record::AnnouncedRecord;
+use crate::deliveries::AlertDeliveries;
+use crate::queue::{AlertQueue, QueuedChanges};
 use crate::receiver::AlertReceivers;
-use crate::{records, sender};
+use crate::records::{self, SEARCH_INTERVAL};
+use crate::unstored::UnstoredEvents;
 use headgate_core::feature::background::BackgroundContext;
-use headgate_core::state::StoreUnavailable;
-use std::time::Duration;
-use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use headgate_core::state::calendar::unix_ms;
+use headgate_core::state::records::RecordStore;
+use headgate_core::state::{StateStore, StoreUnavailable};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
-/// How often it is looked for events that are due.
-const SEARCH_INTERVAL: Duration = Duration::from_secs(5);
 /// How long the process waits for deliveries when it ends; other gateways, or the next process, deliver the rest.
 const FINISH_WITHIN: Duration = Duration::from_secs(5);
 
 /// Works until the process ends.
 pub(crate) async fn run(context: BackgroundContext) {
     let queue = (context.current)().features.get::<AlertQueue>();
-    let mut unstored = Vec::new();
+    let receivers = || (context.current)().features.get::<AlertReceivers>();
+    let deliveries = AlertDeliveries::new(context.deliveries.clone(), context.state.clone());
+    let mut worker = AlertWorker::new(context.state.clone(), deliveries, &receivers());
+    let mut searches = interval(SEARCH_INTERVAL);
+    searches.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let is_ending = tokio::select! {
             () = queue.until_woken() => false,
-            () = sleep(SEARCH_INTERVAL) => false,
+            _ = searches.tick() => false,
+            undelivered = worker.deliveries.next_end() => {
+                worker.unstored.extend(undelivered);
+                continue;
+            }
             () = context.until_ending() => true,
         };
-        unstored.extend(queue.take());
-        let work = work(&context, &mut unstored);
-        let done = match is_ending {
-            false => work.await,
-            true => timeout(FINISH_WITHIN, work).await.unwrap_or(Ok(())),
-        };
-        if let Err(error) = done {
-            tracing::warn!(%error, "alerts cannot be stored");
+        let receivers = receivers();
+        match is_ending {
+            false => worker.work(queue.take(), &receivers).await,
+            true => return worker.finish(queue.take(), &receivers).await,
         }
-        if is_ending {
+    }
+}
+
+/// What the worker knows.
+struct AlertWorker {
+    state: Arc<dyn StateStore>,
+    announced: AnnouncedFindings,
+    record: AnnouncedRecord,
+    unstored: UnstoredEvents,
+    deliveries: AlertDeliveries,
+    /// Whether the store was unreachable at its last use.
+    is_store_unreachable: bool,
+}
+
+impl AlertWorker {
+    fn new(
+        state: Arc<dyn StateStore>,
+        deliveries: AlertDeliveries,
+        receivers: &AlertReceivers,
+    ) -> Self {
+        Self {
+            state,
+            announced: AnnouncedFindings::default(),
+            record: AnnouncedRecord::new(receivers),
+            unstored: UnstoredEvents::default(),
+            deliveries,
+            is_store_unreachable: false,
+        }
+    }
+
+    /// Stores the events about changes, and begins to deliver what is due: from memory while the store is unreachable.
+    async fn work(&mut self, queued: QueuedChanges, receivers: &AlertReceivers) {
+        if receivers.by_name.is_empty() {
+            self.announced = AnnouncedFindings::default();
+            self.unstored = UnstoredEvents::default();
             return;
         }
+        let state = self.state.clone();
+        let read = self.record.read(&mut self.announced, state.records()).await;
+        self.add_events(queued, receivers);
+        let stored = match read {
+            Ok(()) => self.store(state.records(), receivers).await,
+            Err(unavailable) => Err(unavailable),
+        };
+        match stored {
+            Ok(()) => self.is_store_unreachable = false,
+            Err(error) => {
+                if !std::mem::replace(&mut self.is_store_unreachable, true) {
+                    tracing::warn!(%error, "alerts cannot be stored");
+                }
+                let due = self.unstored.take_due(unix_ms());
+                self.deliveries.deliver_unstored(due, receivers);
+            }
+        }
     }
-}
 
-async fn work(
-    context: &BackgroundContext,
-    unstored: &mut Vec<FindingChange>,
-) -> Result<(), StoreUnavailable> {
-    let receivers = (context.current)().features.get::<AlertReceivers>();
-    if receivers.0.is_empty() {
-        unstored.clear();
-        return Ok(());
-    }
-    while let Some(change) = unstored.first() {
-        store(context, &receivers, change).await?;
-        unstored.remove(0);
-    }
-    deliver_due(context, &receivers).await
-}
-
-/// Stores a change for each receiver that wants it.
-async fn store(
-    context: &BackgroundContext,
-    receivers: &AlertReceivers,
-    change: &FindingChange,
-) -> Result<(), StoreUnavailable> {
-    let (code, severity) = change.choice();
-    let records = context.state.records();
-    for (name, _) in receivers
-        .0
-        .iter()
-        .filter(|(_, receiver)| receiver.wants(code, severity))
-    {
-        let body = change.body(&gateway_name());
-        if !records::store(records, &event_id(), name, body).await? {
+    /// As [`Self::work`], and waits until what is due is delivered.
+    async fn finish(mut self, queued: QueuedChanges, receivers: &AlertReceivers) {
+        let work = async {
+            self.work(queued, receivers).await;
+            let undelivered = self.deliveries.finish().await;
+            self.unstored.extend(undelivered);
+        };
+        // Stored events that are not delivered by then become due again.
+        let _ = timeout(FINISH_WITHIN, work).await;
+        let count = self.unstored.len();
+        if count > 0 {
             tracing::warn!(
-                receiver = name,
-                code,
-                "alert lost: too many wait for their receiver"
+                count,
+                "alerts lost: the process ends while the state store is unreachable"
             );
         }
     }
-    Ok(())
-}
 
-async fn deliver_due(
-    context: &BackgroundContext,
-    receivers: &AlertReceivers,
-) -> Result<(), StoreUnavailable> {
-    loop {
-        let leased = records::lease_due(context.state.records()).await?;
-        if leased.is_empty() {
-            return Ok(());
+    fn add_events(&mut self, queued: QueuedChanges, receivers: &AlertReceivers) {
+        for change in &queued.changes {
+            let events = self.announced.apply(change, receivers);
+            self.unstored.extend(events);
         }
-        let mut attempts = JoinSet::new();
-        for alert in leased {
-            let receiver = receivers.0.get(&alert.receiver).cloned();
-            let (client, state) = (context.deliveries.clone(), context.state.clone());
-            attempts.spawn(sender::deliver(alert, receiver, client, state));
+        let ended = self.announced.end_absent(receivers, Instant::now());
+        self.unstored.extend(ended);
+        let count = queued.lost + self.unstored.take_lost();
+        if count > 0 {
+            tracing::warn!(count, "alerts lost: too many wait in memory");
         }
-        attempts.join_all().await;
+    }
+
+    async fn store(
+        &mut self,
+        records: &dyn RecordStore,
+        receivers: &AlertReceivers,
+    ) -> Result<(), StoreUnavailable> {
+        while let Some(event) = self.unstored.first() {
+            if !records::store(records, event).await? {
+                tracing::warn!(
+                    event_id = event.id,
+                    receiver = event.receiver,
+                    "alert lost: too many wait for their receiver"
+                );
+            }
+            self.unstored.remove_first();
+        }
+        let due = records::lease_due(records, receivers).await?;
+        self.deliveries.deliver_stored(due, receivers);
+        self.record.write(&mut self.announced, records).await
     }
 }
 
-/// The name of the machine, which tells the gateways of a fleet apart.
-pub(crate) fn gateway_name() -> String {
-    std::env::var("HOSTNAME").unwrap_or_default()
-}
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,7 @@ pub mod pages;
 pub mod section;
 
 use crate::filter::descriptor::{FilterDescriptor, FilterProvision};
+use crate::finding::code::{FindingCode, GATEWAY_FINDING_CODES};
 use crate::outgoing::OutgoingClients;
 use crate::state::StateStore;
 use crate::state::settings::StoreOpener;
@@ -157,6 +158,21 @@ impl FeatureList {
         let features = self.0.iter();
         let listeners = features.filter_map(|feature| feature.finding_listener(shared));
         listeners.collect()
+    }
+
+    /// The codes of all findings, of the gateway and of its features.
+    pub fn finding_codes(self) -> Vec<FindingCode> {
+        let findings = self.0.iter().map(|feature| feature.findings());
+        let codes = findings.flat_map(|findings| {
+            let rules = findings.rules.iter();
+            let counted = rules.map(|rule| FindingCode::new(rule.code, rule.severity));
+            findings
+                .sources
+                .iter()
+                .map(|source| source.code)
+                .chain(counted)
+        });
+        GATEWAY_FINDING_CODES.iter().copied().chain(codes).collect()
     }
 
     /// What all features share between snapshots.

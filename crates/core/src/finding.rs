@@ -1,7 +1,9 @@
 //! Findings: sentences about what is wrong now, which name the cause and what to do about it.
 
+pub mod code;
 pub mod counter_rule;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// Something that an operator should know or do.
@@ -19,7 +21,8 @@ pub struct LiveFinding {
 }
 
 /// How much callers notice of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FindingSeverity {
     /// Requests fail because of it.
     Critical,

@@ -3,6 +3,7 @@
 use crate::key_usage::{KeyName, KeyUsage, KeyUsages};
 use headgate_core::feature::FeatureTypeMap;
 use headgate_core::feature::findings::FindingDetector;
+use headgate_core::finding::code::FindingCode;
 use headgate_core::finding::{FindingArea, FindingSeverity, LiveFinding};
 use headgate_core::timestamp::rfc3339;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -15,6 +16,7 @@ const KEYS_MAX: usize = 10;
 pub(crate) const KEY_EXPIRES: FindingDetector = FindingDetector {
     area: FindingArea::Requests,
     alert: "HeadgateKeyExpires",
+    code: FindingCode::new("key_expires", FindingSeverity::Warning),
     find: |values| expiring(values, SystemTime::now()),
 };
 

@@ -3,6 +3,7 @@
 use crate::SharedPluginState;
 use headgate_core::feature::FeatureTypeMap;
 use headgate_core::feature::findings::{FeatureFindingDefinitions, FindingDetector};
+use headgate_core::finding::code::FindingCode;
 use headgate_core::finding::counter_rule::{CounterFindingRule, MINUTE, all};
 use headgate_core::finding::{FindingArea, FindingSeverity, LiveFinding};
 
@@ -10,6 +11,7 @@ pub(crate) const FINDINGS: FeatureFindingDefinitions = FeatureFindingDefinitions
     sources: &[FindingDetector {
         area: FAILING.area,
         alert: FAILING.alert,
+        code: FindingCode::new(FAILING.code, FAILING.severity),
         find: disabled_plugins,
     }],
     rules: &[FAILING],

@@ -79,6 +79,36 @@ fn each_finding_is_described_on_the_dashboard_s_page_and_in_the_runbook() {
 }
 
 #[test]
+fn each_code_of_a_finding_is_known_to_receivers_of_alerts() {
+    let mut codes = codes_in_sources();
+    // Their codes are chosen beside the finding.
+    codes.extend(["upstream_errors", "gateway_errors"].map(str::to_owned));
+    if cfg!(not(feature = "wasm")) {
+        codes.remove("plugin_failing");
+    }
+    let known = FEATURES.finding_codes();
+    let names: BTreeSet<String> = known.iter().map(|code| code.name.to_owned()).collect();
+    assert_eq!(names, codes);
+    for rule in all_rules(FEATURES) {
+        let known = known.iter().find(|known| known.name == rule.code);
+        let known = known.expect("it is in the list");
+        assert!(known.most_severe <= rule.severity, "{}", rule.code);
+    }
+    let page = include_str!("../../../docs/dashboard.md");
+    for code in &known {
+        let quoted = format!("`{}`", code.name);
+        let mut rows = page.lines().filter(|line| line.starts_with("| `"));
+        let row = rows.find(|row| row.split('|').nth(1).unwrap().contains(&quoted));
+        let row = row.expect("a row");
+        assert!(
+            row.contains(code.most_severe.name()),
+            "{}: {row}",
+            code.name
+        );
+    }
+}
+
+#[test]
 fn each_rule_counts_what_its_alert_counts() {
     for rule in all_rules(FEATURES) {
         let (_, alert) = ALERTS

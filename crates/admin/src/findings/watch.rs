@@ -5,6 +5,7 @@ use headgate_core::feature::FeatureTypeMap;
 use headgate_core::feature::finding_listener::FindingListener;
 use headgate_core::finding::{FindingSeverity, LiveFinding};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,22 +14,29 @@ const ABSENT_MIN: Duration = Duration::from_secs(60);
 /// Number of findings that one look logs; the pages have all.
 const LINES_MAX: usize = 20;
 
-/// The findings that were logged and are not over yet.
+/// Logs findings, and passes them to what listens.
 pub struct FindingChangeLogger {
     app: AdminApp,
     present: PresentFindings,
     listeners: Vec<Arc<dyn FindingListener>>,
 }
 
-/// A finding by its code and subject, with its severity and the time when it was last there.
+/// The announced findings that are not over yet, by their codes and keys.
 #[derive(Default)]
-struct PresentFindings(HashMap<(&'static str, String), (FindingSeverity, Instant)>);
+struct PresentFindings(HashMap<(&'static str, String), PresentFinding>);
+
+/// A finding that was announced and is not over yet.
+struct PresentFinding {
+    /// The most severe one that was announced.
+    severity: FindingSeverity,
+    last: Instant,
+}
 
 /// A finding that is over.
+#[derive(Debug, PartialEq, Eq)]
 struct EndedFinding {
-    severity: FindingSeverity,
     code: &'static str,
-    subject: String,
+    key: String,
 }
 
 impl FindingChangeLogger {
@@ -41,7 +49,7 @@ impl FindingChangeLogger {
         }
     }
 
-    /// Logs which findings are new, and which are over.
+    /// Logs which findings are new or more severe than before, and which are over.
     pub fn look(&mut self) {
         self.app.findings.read_counters(&self.app);
         let findings = super::all(&self.app);
@@ -53,21 +61,21 @@ impl FindingChangeLogger {
         if left > 0 {
             tracing::warn!(count = left, "more findings not logged; see GET /findings");
         }
-        for EndedFinding { code, subject, .. } in over.iter().take(LINES_MAX) {
-            tracing::info!(code, subject, "finding is over");
+        for EndedFinding { code, key, .. } in over.iter().take(LINES_MAX) {
+            tracing::info!(code, subject = key, "finding is over");
         }
         for listener in &self.listeners {
             new.iter()
                 .for_each(|finding| listener.finding_began(finding));
             for ended in &over {
-                listener.finding_over(ended.severity, ended.code, &ended.subject);
+                listener.finding_over(ended.code, &ended.key);
             }
         }
     }
 }
 
 impl PresentFindings {
-    /// Returns the findings that were not there before, and the names of those that are over.
+    /// Returns the findings that were not there before or have become more severe than ever, and those that are over.
     fn update<'f>(
         &mut self,
         findings: &'f [LiveFinding],
@@ -75,19 +83,29 @@ impl PresentFindings {
     ) -> (Vec<&'f LiveFinding>, Vec<EndedFinding>) {
         let mut new = Vec::new();
         for finding in findings {
-            let state = (finding.severity, now);
-            let known = self.0.insert((finding.code, finding.key()), state);
-            if known.is_none() {
-                new.push(finding);
+            let severity = finding.severity;
+            match self.0.entry((finding.code, finding.key())) {
+                Entry::Vacant(entry) => {
+                    entry.insert(PresentFinding {
+                        severity,
+                        last: now,
+                    });
+                    new.push(finding);
+                }
+                Entry::Occupied(mut entry) => {
+                    let known = entry.get_mut();
+                    known.last = now;
+                    // The most severe one is the least.
+                    if severity < known.severity {
+                        known.severity = severity;
+                        new.push(finding);
+                    }
+                }
             }
         }
         let is_over = |last: Instant| now.saturating_duration_since(last) >= ABSENT_MIN;
-        let over = self.0.extract_if(|_, (_, last)| is_over(*last));
-        let over = over.map(|((code, subject), (severity, _))| EndedFinding {
-            severity,
-            code,
-            subject,
-        });
+        let over = self.0.extract_if(|_, known| is_over(known.last));
+        let over = over.map(|((code, key), _)| EndedFinding { code, key });
         (new, over.collect())
     }
 }
@@ -131,7 +149,7 @@ mod tests {
         let mut update = |seconds: u64, findings: &[LiveFinding]| {
             let (new, over) = present.update(findings, start + Duration::from_secs(seconds));
             let new = new.iter().map(|finding| finding.subject.clone()).collect();
-            let over = over.into_iter().map(|ended| ended.subject).collect();
+            let over = over.into_iter().map(|ended| ended.key).collect();
             (new, over)
         };
         let names =
@@ -171,6 +189,42 @@ mod tests {
             ),
         ] {
             assert_eq!(update(seconds, &findings), (new, over), "after {seconds} s");
+        }
+    }
+
+    #[test]
+    fn a_finding_that_becomes_more_severe_is_new_again_and_over_once() {
+        use FindingSeverity::{Critical, Notice, Warning};
+        let cases: [(&str, &[FindingSeverity], &[FindingSeverity]); 4] = [
+            (
+                "up",
+                &[Notice, Warning, Critical],
+                &[Notice, Warning, Critical],
+            ),
+            ("down", &[Critical, Warning, Notice], &[Critical]),
+            (
+                "up again",
+                &[Warning, Critical, Warning, Critical],
+                &[Warning, Critical],
+            ),
+            ("up from below", &[Warning, Notice, Warning], &[Warning]),
+        ];
+        for (name, severities, announced) in cases {
+            let (mut present, start) = (PresentFindings::default(), Instant::now());
+            let mut found = Vec::new();
+            for (seconds, severity) in (0..).zip(severities) {
+                let finding = LiveFinding {
+                    severity: *severity,
+                    ..finding("certificate_expires", "server.tls")
+                };
+                let now = start + Duration::from_secs(seconds);
+                let (new, over) = present.update(std::slice::from_ref(&finding), now);
+                found.extend(new.iter().map(|finding| finding.severity));
+                assert!(over.is_empty(), "{name}: {over:?}");
+            }
+            assert_eq!(found, announced, "{name}");
+            let (_, over) = present.update(&[], start + Duration::from_secs(99));
+            assert_eq!(over.len(), 1, "{name}");
         }
     }
 

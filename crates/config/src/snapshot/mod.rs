@@ -21,6 +21,7 @@ mod egress;
 pub mod failover;
 mod fallbacks;
 mod families;
+mod gateway_name;
 mod groups;
 mod model_translation;
 pub mod models;
@@ -235,6 +236,7 @@ pub fn build_loaded(
     );
     tracing::warn_without(declared_tracing.as_ref(), &routes, &mut problems);
     let mut features = shared.features.clone();
+    let finding_codes = shared.list.finding_codes();
     for feature in shared.list.iter() {
         let values = sections.for_feature(feature);
         let context = SectionBuildContext {
@@ -243,6 +245,9 @@ pub fn build_loaded(
             state: &shared.state,
             state_survives: state != StoreSettings::Memory,
             services: &services,
+            gateway_name: gateway_name::gateway_name(),
+            listen: &server.listen,
+            finding_codes: &finding_codes,
             plugin_memory: server.limits.plugin_memory,
         };
         files.extend(feature.build_sections(&context, &mut features, &mut problems));

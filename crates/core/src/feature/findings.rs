@@ -1,6 +1,7 @@
 //! What a feature adds to the findings of the gateway.
 
 use super::FeatureTypeMap;
+use crate::finding::code::FindingCode;
 use crate::finding::counter_rule::CounterFindingRule;
 use crate::finding::{FindingArea, LiveFinding};
 
@@ -21,6 +22,7 @@ pub struct FindingDetector {
     pub area: FindingArea,
     /// The alert of `deploy/prometheus` about the same fault.
     pub alert: &'static str,
+    pub code: FindingCode,
     /// The findings, from the values of the snapshot in use. Called on a thread that may wait for locks, but not for I/O.
     pub find: fn(&FeatureTypeMap) -> Vec<LiveFinding>,
 }

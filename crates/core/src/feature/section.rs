@@ -1,6 +1,7 @@
 //! Sections of `routes.yaml` that features bring: their schema, what builds them, and what reports their problems.
 
 use crate::callout::CalloutServices;
+use crate::finding::code::FindingCode;
 use crate::state::StateStore;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -26,6 +27,12 @@ pub struct SectionBuildContext<'a> {
     pub state_survives: bool,
     /// The services of `services`.
     pub services: &'a CalloutServices,
+    /// The name of the machine, which tells the gateways of a fleet apart; empty if it has none.
+    pub gateway_name: &'a str,
+    /// `server.listen`.
+    pub listen: &'a str,
+    /// The codes of all findings, of the gateway and of its features.
+    pub finding_codes: &'a [FindingCode],
     /// `server.limits.plugin_memory`, in bytes.
     pub plugin_memory: Option<usize>,
 }

@@ -3,6 +3,7 @@
 use super::budget_metrics::{BudgetLevel, BudgetLevels};
 use headgate_core::catalog::price::Cost;
 use headgate_core::feature::findings::FindingDetector;
+use headgate_core::finding::code::FindingCode;
 use headgate_core::finding::{FindingArea, FindingSeverity, LiveFinding};
 use headgate_core::state::admission::CounterKey;
 use headgate_core::state::calendar::unix_ms;
@@ -18,6 +19,7 @@ const BUDGETS_MAX: usize = 10;
 pub(crate) const BUDGET_USED: FindingDetector = FindingDetector {
     area: FindingArea::Usage,
     alert: "HeadgateBudgetUsed",
+    code: FindingCode::new("budget_used", FindingSeverity::Warning),
     find: |values| used(&values.get::<BudgetLevels>(), unix_ms()),
 };
 

@@ -3,11 +3,13 @@
 use super::token_issuer::{TokenIssuer, TokenIssuers};
 use headgate_core::feature::FeatureTypeMap;
 use headgate_core::feature::findings::FindingDetector;
+use headgate_core::finding::code::FindingCode;
 use headgate_core::finding::{FindingArea, FindingSeverity, LiveFinding};
 
 pub(crate) const ISSUER_KEYS: FindingDetector = FindingDetector {
     area: FindingArea::Requests,
     alert: "HeadgateIssuerKeys",
+    code: FindingCode::new("issuer_keys", FindingSeverity::Critical),
     find: unfetched,
 };
 

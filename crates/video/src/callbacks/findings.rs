@@ -3,6 +3,7 @@
 use super::{CallbackCounters, CallbackWorkerQueue};
 use headgate_core::feature::FeatureTypeMap;
 use headgate_core::feature::findings::FindingDetector;
+use headgate_core::finding::code::FindingCode;
 use headgate_core::finding::counter_rule::{CounterFindingRule, MINUTES_5, MINUTES_15, only};
 use headgate_core::finding::{FindingArea, FindingSeverity, LiveFinding};
 use headgate_core::timestamp::rfc3339;
@@ -18,18 +19,21 @@ const RECEIVERS_MAX: usize = 5;
 pub(crate) const DEAD_LETTERS: FindingDetector = FindingDetector {
     area: FindingArea::Process,
     alert: "HeadgateDeadLetters",
+    code: FindingCode::new("dead_letters", FindingSeverity::Warning),
     find: |values| from_counters(values, dead_letters),
 };
 
 pub(crate) const FAILING_RECEIVERS: FindingDetector = FindingDetector {
     area: FindingArea::Services,
     alert: "HeadgateDeadLetters",
+    code: FindingCode::new("receiver_failing", FindingSeverity::Warning),
     find: |values| from_counters(values, failing_receivers),
 };
 
 pub(crate) const LATE_DELIVERIES: FindingDetector = FindingDetector {
     area: FindingArea::Services,
     alert: "HeadgateDeliveriesLate",
+    code: FindingCode::new("deliveries_late", FindingSeverity::Warning),
     find: |values| from_counters(values, late_deliveries),
 };
 

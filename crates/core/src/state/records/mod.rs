@@ -65,6 +65,8 @@ record_kinds! {
     TaskCost = "task_cost",
     /// A finding that waits for its delivery to a receiver of alerts.
     Alert = "alert",
+    /// The findings that a gateway has sent to receivers of alerts.
+    AnnouncedFindings = "announced_findings",
     /// What one process counted of the use of a day.
     UsageDay = "usage_day",
     /// Thoughts of a model for a caller that gives back only a handle of them, sealed.
