@@ -58,6 +58,7 @@ mod schema;
 mod simulate;
 mod status;
 mod status_report;
+mod status_usage;
 mod step_changes;
 mod strict_check;
 mod style;
@@ -66,6 +67,7 @@ mod task;
 #[cfg(feature = "top")]
 mod top;
 mod usage;
+mod usage_run;
 mod usage_table;
 mod value_changes;
 mod version;

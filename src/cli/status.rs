@@ -3,7 +3,9 @@
 use super::admin_address::AdminAddressArgs;
 use super::admin_client::{AdminClient, AdminClientAuthArgs};
 use super::status_report::{GatewayStatus, StatusAdminPages};
-use super::{CommandError, style};
+use super::{CommandError, status_usage, style};
+use chrono::Utc;
+use serde_json::Value;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
@@ -54,10 +56,22 @@ fn report(args: &StatusArgs) -> Result<GatewayStatus, CommandError> {
         config: client.json("GET", "/config")?,
         channels: client.json("GET", "/channels")?,
         findings: client.json("GET", "/findings")?,
+        usage: used_today(&client)?,
     };
     Ok(GatewayStatus::new(
         &url.to_string(),
         pages,
         SystemTime::now(),
     ))
+}
+
+/// What was used since midnight in UTC; `None` from a gateway that does not count it.
+fn used_today(client: &AdminClient<'_>) -> Result<Option<Value>, CommandError> {
+    let today = Utc::now().format("%Y-%m-%d");
+    let path = format!("/usage?from={today}&{}", status_usage::QUERY);
+    let response = client.fetch("GET", &path)?;
+    match response.status {
+        404 => Ok(None),
+        _ => client.json_in(&response, &path).map(Some),
+    }
 }

@@ -1,5 +1,6 @@
 //! The status of a gateway as text, made from its admin pages.
 
+use super::status_usage;
 use super::style::{self, styled};
 use chrono::{DateTime, Utc};
 use headgate_core::page_value::{list, text};
@@ -13,6 +14,8 @@ pub struct StatusAdminPages {
     pub config: Value,
     pub channels: Value,
     pub findings: Value,
+    /// What was used today; `None` if the gateway does not count that.
+    pub usage: Option<Value>,
 }
 
 /// The status of a gateway.
@@ -30,6 +33,9 @@ impl GatewayStatus {
         lines.add_state(&pages.config["state"]);
         lines.add_channels(&pages.channels, now.into());
         lines.add_models(&pages.channels);
+        lines
+            .0
+            .extend(pages.usage.iter().flat_map(status_usage::lines));
         let StatusLines(lines) = lines;
         Self { lines, pages }
     }
@@ -49,6 +55,7 @@ impl GatewayStatus {
             "config": self.pages.config,
             "channels": self.pages.channels["channels"],
             "models": self.pages.channels["models"],
+            "usage": self.pages.usage,
         })
     }
 

@@ -1,8 +1,9 @@
-//! `headgate usage`: what callers, models and channels have used, as a table, as CSV or as lines of JSON.
+//! `headgate usage`: what callers, models, channels and runs have used, as a table, as CSV or as lines of JSON.
 
 use super::CommandError;
 use super::admin_client::query_value;
 use super::admin_pages::AdminConnectionArgs;
+use super::usage_run::{run_csv, run_lines, run_table};
 use super::usage_table::{csv, table};
 use serde_json::Value;
 use std::time::Duration;
@@ -15,6 +16,9 @@ pub struct UsageArgs {
     /// What each row is about
     #[arg(value_enum, default_value_t = UsageSubject::All)]
     subject: UsageSubject,
+    /// Name of the run, with `run`
+    #[arg(value_name = "RUN", required_if_eq("subject", "run"))]
+    run: Option<String>,
     /// First day, such as 2026-11-01 [default: 29 days before the last one]
     #[arg(long, value_name = "DAY")]
     from: Option<String>,
@@ -47,6 +51,8 @@ enum UsageSubject {
     Channels,
     /// A day
     Days,
+    /// A call of a run of an agent, of those that are not forgotten
+    Run,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -59,6 +65,15 @@ enum UsageFormat {
 
 /// Prints the report.
 pub fn run(args: &UsageArgs) -> Result<(), CommandError> {
+    match (&args.run, args.subject) {
+        (Some(name), UsageSubject::Run) => return print_run(args, name),
+        (Some(name), _) => {
+            let usage =
+                format!("error: `{name}` is not expected; write `headgate usage run {name}`");
+            return Err(CommandError::new(usage));
+        }
+        (None, _) => {}
+    }
     let path = format!("/usage?{}", args.query());
     let report = args.pages.json_within("GET", &path, TIMEOUT, |_| None)?;
     let groups = report["by"].as_array().into_iter().flatten();
@@ -72,6 +87,32 @@ pub fn run(args: &UsageArgs) -> Result<(), CommandError> {
     Ok(())
 }
 
+/// Prints a run; its days are those of the run.
+fn print_run(args: &UsageArgs, name: &str) -> Result<(), CommandError> {
+    let UsageArgs {
+        from, to, model, ..
+    } = args;
+    if from.is_some() || to.is_some() || model.is_some() {
+        let reason = "error: a run has no `--from`, `--to` and `--model`; it is shown whole";
+        return Err(CommandError::new(reason.to_owned()));
+    }
+    let caller = args.caller.as_deref();
+    let query = caller.map(|caller| format!("?caller={}", query_value(caller)));
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
+    if !name.bytes().all(is_name) {
+        let reason = "error: the name of a run has letters, digits, `.`, `_`, `:` and `-` only";
+        return Err(CommandError::new(reason.to_owned()));
+    }
+    let path = format!("/runs/{name}{}", query.unwrap_or_default());
+    let page = args.pages.json_within("GET", &path, TIMEOUT, |_| None)?;
+    match args.format {
+        UsageFormat::Table => anstream::print!("{}", run_table(&page)),
+        UsageFormat::Csv => print!("{}", run_csv(&page)),
+        UsageFormat::Jsonl => run_lines(&page).for_each(|line| println!("{line}")),
+    }
+    Ok(())
+}
+
 impl UsageArgs {
     fn query(&self) -> String {
         let by = match self.subject {
@@ -79,7 +120,7 @@ impl UsageArgs {
             UsageSubject::Callers => "caller",
             UsageSubject::Models => "model",
             UsageSubject::Channels => "channel",
-            UsageSubject::Days => "day",
+            UsageSubject::Days | UsageSubject::Run => "day",
         };
         let mut query = format!("by={by}");
         for (name, value) in [

@@ -73,7 +73,7 @@ pub fn csv(groups: &[&str], rows: &[Value]) -> String {
 }
 
 /// Lines of cells with columns as wide as their values; the first `names` columns are texts.
-fn aligned(lines: &[Vec<String>], names: usize) -> Vec<String> {
+pub(super) fn aligned(lines: &[Vec<String>], names: usize) -> Vec<String> {
     let mut widths = vec![0; lines.first().map_or(0, Vec::len)];
     for line in lines {
         for (width, cell) in widths.iter_mut().zip(line) {
@@ -103,7 +103,7 @@ fn currencies(rows: &[Value]) -> BTreeSet<&str> {
 }
 
 /// A value in quotes if it needs them. A name that a spreadsheet would take for a formula begins with a quote.
-fn csv_cell(value: &Value) -> String {
+pub(super) fn csv_cell(value: &Value) -> String {
     let cell = match value {
         Value::Null => String::new(),
         Value::String(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => {
@@ -118,7 +118,8 @@ fn csv_cell(value: &Value) -> String {
     }
 }
 
-fn text(value: &Value) -> String {
+/// A value in a table.
+pub(super) fn text(value: &Value) -> String {
     match value {
         Value::Null => NONE.to_owned(),
         Value::String(text) => text.chars().filter(|letter| !letter.is_control()).collect(),

@@ -11,6 +11,7 @@ use crate::{
     pass_sse, pin, rate_limit, remember_ids, remove_headers, replace, reply, require_form,
     require_json, require_version, restore_model, rewrite_path, route_model, set_headers, validate,
 };
+use headgate_core::catalog::Catalog;
 use headgate_core::catalog::caller::Callers;
 use headgate_core::feature::findings::FeatureFindingDefinitions;
 use headgate_core::feature::metrics::FeatureMetrics;
@@ -70,7 +71,8 @@ impl Feature for FiltersFeature {
     }
 
     fn adopt(&self, built: &FeatureTypeMap) {
-        built.get::<BudgetLevels>().keep(&built.get::<Callers>());
+        let levels = built.get::<BudgetLevels>();
+        levels.keep(&built.get::<Callers>(), &built.get::<Catalog>());
     }
 
     fn register_metrics(

@@ -1,4 +1,4 @@
-// Tests of the dashboard's pages Callers and Models in a real browser.
+// Tests of the dashboard's pages Callers, Models and Runs in a real browser.
 
 import { createHash } from 'node:crypto';
 import { mkdtempSync, writeFileSync } from 'node:fs';
@@ -10,9 +10,10 @@ import { equal, holds, proves } from './runner.mjs';
 
 const GROUP = 'usage_pages';
 const DAY_MS = 86_400_000;
+const RUN = { 'x-headgate-run': 'nightly:1' };
 const digest = (key) => createHash('sha256').update(key).digest('hex');
 
-/** Two callers with budgets and keys, one of which expires in six days. */
+/** Two callers with budgets and keys, one of which expires in six days, and one whose runs have two calls. */
 function configuration(gate, admin) {
   const end = new Date(Date.now() + 6 * DAY_MS - 60_000).toISOString();
   const keys = [
@@ -26,6 +27,7 @@ function configuration(gate, admin) {
     callers: [
       { name: 'web', models: ['*'], keys, limits: { cost_per_day: 1 } },
       { name: 'batch', models: ['*'], key_sha256: digest('sk-batch-canary'), limits: { cost_total: 0.012 } },
+      { name: 'agents', models: ['cheap'], key_sha256: digest('sk-agents-canary'), limits: { runs: { calls: 2 } } },
     ],
     prices: { models: { dear: { input: 3, output: 50 }, cheap: { input: 0.1, output: 0.5 } } },
     channels: {
@@ -51,9 +53,9 @@ async function withUsage(hash, check, options) {
   writeFileSync(file, configuration(gate, admin));
   const url = `http://127.0.0.1:${admin}`;
   const gateway = await startGateway(program, file, url);
-  const ask = (key, model, directives = 'body_bytes=400') => fetch(`http://127.0.0.1:${gate}/v1/chat/completions`, {
+  const ask = (key, model, directives = 'body_bytes=400', headers = {}) => fetch(`http://127.0.0.1:${gate}/v1/chat/completions`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, 'x-simulate': directives },
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, 'x-simulate': directives, ...headers },
     body: JSON.stringify({ model, max_tokens: 200, messages: [{ role: 'user', content: 'Hello' }] }),
   });
   try {
@@ -62,6 +64,7 @@ async function withUsage(hash, check, options) {
     await ask('sk-web-new-canary', 'dear', 'status=400');
     await ask('sk-batch-canary', 'dear');
     equal('the budget is used up', (await ask('sk-batch-canary', 'dear')).status, 429);
+    for (const status of [200, 200, 429]) equal('a call', (await ask('sk-agents-canary', 'cheap', '', RUN)).status, status);
     await inBrowser(`${url}/${hash}`, check, options);
   } finally {
     await stopGateway(gateway);
@@ -86,11 +89,10 @@ proves(GROUP, 'Callers shows who spends most, on what, what is left, and which k
     const batch = await row(page, 'used', 'batch');
     holds('a refusal by a budget', batch[5].startsWith('insufficient_quota 1'), batch);
     await until(page, '#totals', 'Spends most\nweb');
-    const [name, , period, , , used] = await row(page, 'budgets', 'batch');
-    equal('budget', [name, period], ['batch', 'in all']);
+    const [name, , period, , used] = await row(page, 'budgets', 'batch');
+    equal('budget', [name, period], ['batch', 'for ever']);
     holds('four tenths of it are used', Number.parseInt(used, 10) > 40, used);
-    equal('the key that expires comes first', (await textOf(page, '#keys tbody tr:first-child')).split('\t').slice(0, 3), ['web', 'old', '1']);
-    await until(page, '#keys', 'in 6 days');
+    equal('the key that expires comes first', (await textOf(page, '#keys tbody tr:first-child')).split('\t').slice(0, 3), ['web', 'old', 'in 6 days']);
   }), PATIENCE_MS);
 
 proves(GROUP, 'Models shows prices, channels and what costs most, and the days can be chosen', () =>
@@ -109,13 +111,25 @@ proves(GROUP, 'Models shows prices, channels and what costs most, and the days c
     holds('one page at a time', await page.$('#usage[hidden]'));
   }), PATIENCE_MS);
 
+proves(GROUP, 'Runs shows what a run has used, and which cap refused its last call', () =>
+  withUsage('#runs', async (page) => {
+    await until(page, '#runs', 'nightly:1');
+    const [, caller, calls] = await row(page, 'runs', 'nightly:1');
+    equal('caller and calls', [caller, calls], ['agents', '2']);
+    await page.click('#runs tbody button');
+    await until(page, 'dialog[open]', 'Run of agents');
+    const shown = await textOf(page, 'dialog[open] tbody');
+    equal('calls', shown.trim().split('\n').length, 3);
+    holds('the refused call', /429.*calls/.test(shown), shown);
+  }), PATIENCE_MS);
+
 for (const scheme of ['light', 'dark']) {
   for (const width of [1280, 390]) {
-    proves(GROUP, `both pages are accessible (${scheme}, ${width} pixels wide) and need no sideways scrolling`, () =>
+    proves(GROUP, `the pages are accessible (${scheme}, ${width} pixels wide) and need no sideways scrolling`, () =>
       withUsage('#callers', async (page) => {
-        for (const tab of ['callers', 'models']) {
+        for (const [tab, part, words] of [['callers', '#used-caption', 'callers'], ['models', '#used-caption', 'models in use'], ['runs', '#runs', 'nightly:1']]) {
           await page.click(`#tabs a[href="#${tab}"]`);
-          await until(page, '#used-caption', tab === 'callers' ? 'callers' : 'models in use');
+          await until(page, part, words);
           await page.evaluate(AXE);
           const { violations } = await page.evaluate(() => globalThis.axe.run());
           equal(`violations of ${tab}`, violations.map(({ id, nodes }) => `${id}: ${nodes[0].target}`), []);

@@ -4,6 +4,7 @@ use crate::harness::error_shape::assert_error_body;
 use crate::harness::folder::Folder;
 use crate::harness::request::{ANN, BOB};
 use crate::harness::{Gateway, RedisServer, Request, Simulator, WholeResponse, config, eventually};
+use crate::observability::status::run;
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -143,13 +144,13 @@ async fn an_agent_in_a_loop_is_stopped_by_each_cap_in_every_store() {
                 (&shown["caller"], &shown["calls"]),
                 (&json!("ann"), &json!(calls))
             );
-            assert_eq!(shown["history"][0]["refused_by"], format!("run_{cap}"));
-            assert_eq!(shown["history"][0]["status"], 429);
-            let first = &shown["history"][calls + gateways];
-            assert_eq!(
-                (&first["status"], &first["model"]),
-                (&json!(200), &json!("demo-large"))
-            );
+            // Calls stand in the order of their ends.
+            let history = shown["history"].as_array().unwrap();
+            let refusal = json!(format!("run_{cap}"));
+            let is_refused = |call: &&Value| call["status"] == 429 && call["refused_by"] == refusal;
+            assert_eq!(history.iter().filter(is_refused).count(), 1 + gateways);
+            let is_served = |call: &&Value| call["status"] == 200 && call["model"] == "demo-large";
+            assert_eq!(history.iter().filter(is_served).count(), calls);
         }
     }
 }
@@ -227,6 +228,53 @@ async fn runs_of_one_name_belong_to_their_callers() {
         assert!(all["runs"][0].get("history").is_none(), "{all}");
         let none = gateway.page("GET", "/runs/other").await;
         assert_eq!(none.status, 404, "{}", none.text());
+    }
+}
+
+#[tokio::test]
+async fn the_command_prints_the_calls_of_a_run() {
+    let simulator = Simulator::start().await;
+    let config = run_config(&simulator.url(), &json!("memory"), &json!({"calls": 1}));
+    let gateway = Gateway::start(&config).await;
+    let served = gateway.ask(&chat("job:1", "one")).await;
+    assert_eq!(served.status, 200);
+    assert_ended(&gateway.ask(&chat("job:1", "two")).await, "job:1", "calls");
+    let url = format!("http://{}", gateway.admin);
+    let print = |args: &[&str]| run(&[&["usage", "--admin", &url], args].concat(), &[]);
+    let table = eventually("both calls", async || {
+        let (code, table, errors) = print(&["run", "job:1"]);
+        assert_eq!((code, &*errors), (0, ""));
+        (table.lines().count() == 4).then_some(table)
+    })
+    .await;
+    let lines: Vec<_> = table.lines().collect();
+    assert!(
+        lines[0].starts_with("run job:1 of ann: 1 calls, "),
+        "{table}"
+    );
+    assert!(
+        lines[2..].iter().any(|line| line.ends_with("run_calls")),
+        "{table}"
+    );
+    let (_, csv, _) = print(&["run", "job:1", "--format", "csv", "--caller", "ann"]);
+    assert!(csv.starts_with("run,caller,time,id,"), "{csv}");
+    assert_eq!(csv.lines().count(), 3, "{csv}");
+    let page = gateway.page("GET", "/runs/job%3a1").await;
+    assert_eq!(page.status, 200, "{}", page.text());
+    for (args, code, expected) in [
+        (&["run", "other"][..], 1, "no run has this name"),
+        (&["run", "a b"], 1, "the name of a run has letters"),
+        (
+            &["run", "job:1", "--from", "2026-01-01"],
+            1,
+            "it is shown whole",
+        ),
+        (&["models", "job:1"], 1, "write `headgate usage run job:1`"),
+        (&["run"], 2, "RUN"),
+    ] {
+        let (found, _, errors) = print(args);
+        assert_eq!(found, code, "{args:?}: {errors}");
+        assert!(errors.contains(expected), "{args:?}: {errors}");
     }
 }
 

@@ -305,6 +305,22 @@ async fn the_command_prints_usage_as_a_table_as_csv_and_as_lines() {
         .collect();
     assert_eq!(rows.len(), 2, "{printed}");
     assert_eq!(rows[0]["channel"], "openai");
+    let (code, status, errors) = run(&["status", "--admin", &url], &[]);
+    assert_eq!((code, &*errors), (0, ""), "{status}");
+    let words: Vec<Vec<&str>> = status
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    for line in [
+        "today 3 requests, 0 errors,",
+        "ann 2 requests, 0 errors,",
+        "demo-small 3 requests,",
+    ] {
+        assert!(
+            words.iter().any(|words| words.join(" ").starts_with(line)),
+            "{line}: {status}"
+        );
+    }
     let nothing = print(&["--from", "2020-01-01", "--to", "2020-01-31"]);
     assert!(nothing.ends_with("nothing was used\n"), "{nothing}");
 }

@@ -3,7 +3,7 @@ import { byId, clock, count, element, plural, showText, table } from "/elements.
 
 const REFRESH_MS = 2_000;
 const HASH = "#runs";
-const COLUMNS = [["Run", "text"], ["Caller"], ["Calls", "number"], ["Tokens", "number"], ["Cost", "number"], ["Same in a row", "number wide"], ["Started", "wide"], ["Last used"]];
+const COLUMNS = [["Run", "text"], ["Caller"], ["Calls", "number"], ["Tokens", "number"], ["Cost", "number"], ["Equal in a row", "number wide"], ["Started", "wide"], ["Last used"]];
 const CALL_COLUMNS = ["Time", "Model", "Status", "Tokens", "Cost", "Refused by"];
 
 export class RunsPage {

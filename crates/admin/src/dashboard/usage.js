@@ -145,11 +145,19 @@ function price(model, config) {
   return prices.length ? `${range("input")} / ${range("output")} ${prices[0].currency}` : "–";
 }
 
-const LIMITS = { cost_per_day: "a day", cost_per_month: "a month", cost_total: "in all" };
+const LIMITS = { cost_per_day: "a day", cost_per_month: "a month", cost_total: "for ever" };
+
+/** Whose a budget is, in words. */
+function holder(name) {
+  const [kind, rest] = [name.slice(0, name.indexOf(":")), name.slice(name.indexOf(":") + 1)];
+  if (name === "*") return "all callers";
+  if (kind === "key") return `key ${rest.slice(rest.lastIndexOf("/") + 1)} of ${rest.slice(0, rest.lastIndexOf("/"))}`;
+  return ["group", "channel"].includes(kind) ? `${kind} ${rest}` : name;
+}
 
 /** Caption, columns and rows of budgets, the most used first. */
 export function budgetsTable(metrics) {
-  const columns = [["Caller"], ["Model", "wide"], ["Budget for"], ["Budget", "number wide"], ["Left", "number"], ["Used", "number"]];
+  const columns = [["Whose"], ["Model", "wide"], ["Budget for"], ["Left", "number"], ["Used", "number"]];
   const limits = new Map(readSamples(metrics, "headgate_budget_limit").map(({ labels, value }) => [JSON.stringify(labels), value]));
   const budgets = readSamples(metrics, "headgate_budget_remaining").map(({ labels, value }) => ({ ...labels, left: value, budget: limits.get(JSON.stringify(labels)) ?? value }));
   const used = ({ left, budget }) => (budget ? 1 - left / budget : 1);
@@ -157,14 +165,15 @@ export function budgetsTable(metrics) {
     const part = used(budget);
     const kind = part >= BAD_SHARE ? "bad" : part >= WARNING_SHARE ? "warning" : "good";
     const amount = (value) => money(new Map([[budget.currency, value]]));
-    return [budget.caller, budget.model || "all", LIMITS[budget.limit] ?? budget.limit, amount(budget.budget), amount(budget.left), share(part, `used of the budget of ${budget.caller}`, kind)];
+    const [whose, left] = [holder(budget.caller), Math.max(0, budget.left)];
+    return [whose, budget.model || "all", LIMITS[budget.limit] ?? budget.limit, `${amount(left)} of ${amount(budget.budget)}`, share(part, `used of the budget of ${whose}`, kind)];
   });
-  return [body.length ? "As of the last request of each caller on this gateway, the most used first." : "No caller with a budget has sent a request to this gateway.", columns, body];
+  return [body.length ? "Of this day, this month or for ever, whatever the days above; as of the last request of each on this gateway, the most used first." : "No caller with a budget has sent a request to this gateway.", columns, body];
 }
 
 /** Caption, columns and rows of the keys of callers: those that expire or are old first. */
 export function keysTable(metrics, now = Date.now()) {
-  const columns = [["Caller"], ["Key"], ["Requests", "number"], ["Last used"], ["Expires"]];
+  const columns = [["Caller"], ["Key"], ["Expires"], ["Last used"], ["Requests", "number wide"]];
   const keys = new Map();
   const take = (name, member) => readSamples(metrics, name).forEach(({ labels, value }) => {
     const id = `${labels.caller} ${labels.key}`;
@@ -179,7 +188,7 @@ export function keysTable(metrics, now = Date.now()) {
     const left = key.expires === undefined ? null : (key.expires - now / 1000) / 86_400;
     const used = idle === null ? element("span", { class: "warning" }, "not since the start") : element("span", { class: idle > OLD_DAYS ? "warning" : null }, ago(idle));
     const expires = left === null ? "never" : element("span", { class: left <= 0 ? "bad" : left < SOON_DAYS ? "warning" : null }, left <= 0 ? "expired" : `in ${plural(Math.ceil(left), "day")}`);
-    return [key.caller, key.key, count(key.requests), used, expires];
+    return [key.caller, key.key, expires, used, count(key.requests)];
   });
   return [body.length ? "Since this gateway started; keys that expire come first." : "No caller has keys with labels.", columns, body];
 }

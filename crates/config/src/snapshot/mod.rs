@@ -321,6 +321,7 @@ pub fn build_loaded(
         &mut problems,
     );
     features.set(callers.clone());
+    features.set(catalog.clone());
     let filters = shared.list.filters();
     let declared_routes = routes::DeclaredRoutes {
         routes: &routes,

@@ -1,6 +1,7 @@
 //! Metrics of budgets in money: what callers have left of them.
 
 use super::cost_maximum::CostMaximum;
+use headgate_core::catalog::Catalog;
 use headgate_core::catalog::caller::Callers;
 use headgate_core::catalog::price::NANOS;
 use headgate_core::feature::metrics::{FeatureMetrics, registered};
@@ -108,10 +109,11 @@ impl BudgetLevels {
             .collect()
     }
 
-    /// Forgets budgets that no caller of the configuration has. Those of callers that tokens claim come back with their next
+    /// Forgets budgets that no caller and no channel of the configuration has. Those of callers that tokens claim come back with their next
     /// request.
-    pub fn keep(&self, callers: &Callers) {
-        let mut known = HashSet::new();
+    pub fn keep(&self, callers: &Callers, catalog: &Catalog) {
+        let channels = catalog.channels().flat_map(|channel| &channel.budgets);
+        let mut known: HashSet<_> = channels.map(|limit| limit.counter.clone()).collect();
         for caller in callers.holders() {
             caller.limits.for_each(&mut |limit| {
                 known.insert(limit.counter.clone());

@@ -55,8 +55,10 @@ async fn list(request: FeatureAdminPageRequest<'_>) -> AppResponse {
 
 /// The runs of a name, with their calls.
 async fn show(request: FeatureAdminPageRequest<'_>) -> AppResponse {
-    let name = request.name.unwrap_or_default();
-    read(&request, Some(name)).await.unwrap_or_else(|runs| {
+    let name = decoded(request.name.unwrap_or_default().as_bytes()).collect();
+    // No run has a name that is not UTF-8.
+    let name = String::from_utf8(name).unwrap_or_default();
+    read(&request, Some(&name)).await.unwrap_or_else(|runs| {
         if runs.is_empty() {
             let error =
                 json!({"error": "no run has this name; a run is forgotten when it was idle"});
