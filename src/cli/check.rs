@@ -4,6 +4,7 @@ use super::config_file::PositionalConfigFileArgs;
 use super::style::{self, styled};
 use super::{CommandError, strict_check};
 use crate::features::FEATURES;
+use headgate_config::reload::caller_folder::CallerFolder;
 use headgate_config::snapshot;
 use headgate_config::snapshot::{BuiltSnapshot, CrossSnapshotState, Snapshot};
 use headgate_gateway as gateway;
@@ -43,6 +44,7 @@ pub fn run(args: &CheckArgs) -> Result<(), CommandError> {
         anstream::println!("{}", style::report(&warnings.text));
     }
     check_bucket(&snapshot, &shared);
+    check_caller_folder(&snapshot, &shared)?;
     let patterns = snapshot.catalog.by_pattern().patterns().len();
     let patterns = match patterns {
         0 => String::new(),
@@ -61,6 +63,36 @@ pub fn run(args: &CheckArgs) -> Result<(), CommandError> {
     match args.strict {
         true => strict_check::run(&snapshot),
         false => Ok(()),
+    }
+}
+
+/// Reports callers in the folder of callers that would be refused.
+fn check_caller_folder(
+    snapshot: &Snapshot,
+    shared: &CrossSnapshotState,
+) -> Result<(), CommandError> {
+    let sources = snapshot.caller_sources.as_ref();
+    let Some(path) = sources.and_then(|sources| sources.folder.as_deref()) else {
+        return Ok(());
+    };
+    let folder = CallerFolder::default();
+    folder.refresh(Some(path), &shared.directory);
+    let unreadable = folder
+        .error()
+        .map(|error| format!("error: {}: {error}", path.display()));
+    let refused = shared.directory.refused();
+    let refused = refused.iter().map(|refused| {
+        let hint = refused.hint().map(|hint| format!("\n  {hint}"));
+        format!(
+            "error: {}{}",
+            refused.first_error(),
+            hint.unwrap_or_default()
+        )
+    });
+    let problems: Vec<String> = unreadable.into_iter().chain(refused).collect();
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(CommandError::new(problems.join("\n"))),
     }
 }
 

@@ -129,7 +129,7 @@ impl ComparableRequestPlan {
         let Some(name) = name else {
             return Ok(None);
         };
-        let caller = snapshot.callers.by_name(Some(name)).cloned();
+        let caller = snapshot.callers.by_name(Some(name));
         let asks = route
             .request
             .first_with_provision(FilterProvision::Caller)

@@ -102,6 +102,7 @@ pub const KEY_NEW: &str = "\
 Examples:
   headgate key new
   headgate key new --for web --expires 90d
+  headgate key new --for web --into callers
 
 Exit status: 0 if it succeeds, 1 if it fails, 2 for wrong arguments.";
 

@@ -234,7 +234,7 @@ fn caller(args: &ExplainArgs, snapshot: &Snapshot) -> Result<Option<Arc<Caller>>
     if args.key.is_some() {
         return Ok(None);
     }
-    let found = snapshot.callers.by_name(args.caller.as_deref()).cloned();
+    let found = snapshot.callers.by_name(args.caller.as_deref());
     match (&args.caller, found) {
         (Some(name), None) => {
             let mut known: Vec<&str> = snapshot.callers.iter().map(|one| &*one.name).collect();

@@ -39,6 +39,7 @@ mod live;
 mod log_filter;
 mod logged_plan;
 mod man;
+mod new_caller_file;
 mod new_caller_key;
 mod new_name;
 mod output_failure;

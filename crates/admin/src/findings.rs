@@ -1,5 +1,6 @@
 //! `/findings`: what is wrong now, in sentences that name the cause and what to do about it.
 
+mod callers;
 mod channels;
 mod counter_history;
 mod counter_increase;
@@ -43,6 +44,7 @@ fn all(app: &AdminApp) -> Vec<LiveFinding> {
         MonotonicTime::now(),
     );
     findings.extend(process::findings(app));
+    findings.extend(callers::findings(app));
     findings.extend(services::findings(app));
     findings.extend(app.findings.counter_findings());
     let faults = findings

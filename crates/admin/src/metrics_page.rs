@@ -25,14 +25,17 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
     let drained = drained.map(|channel| (&*channel.name, channels.is_drained(channel)));
     metrics.admin.update(drained, app.event_streams.open());
     let open = metrics.open_requests.states();
-    let callers = open
+    let named: Vec<_> = open
         .iter()
         .filter_map(|open| open.details.caller.as_deref())
-        // Names that tokens have claimed are no labels.
-        .map(|name| match snapshot.callers.by_name(Some(name)) {
-            Some(_) => name,
-            None => "other",
-        });
+        .map(|name| snapshot.callers.by_name(Some(name)))
+        .collect();
+    // Names that tokens have claimed are no labels.
+    let callers = named.iter().map(|caller| {
+        caller
+            .as_ref()
+            .map_or("other", |caller| caller.metric_name())
+    });
     let all = snapshot.callers.iter().map(|caller| &*caller.name);
     metrics.callers.set_in_flight(all, callers);
     metrics.traces.update(app.reloader.traces());

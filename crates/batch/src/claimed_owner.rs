@@ -24,7 +24,7 @@ impl ClaimedBatchOwner {
 
     /// The caller as its tokens make it; `None` if the configuration has none like it any more.
     pub fn build(&self, name: &Arc<str>, callers: &Callers) -> Option<Arc<Caller>> {
-        let template = callers.by_name(Some(&self.like))?;
+        let template = callers.find_declared(&self.like)?;
         let caller = template.claimed_as(name.clone(), self.label.as_str().into());
         Some(Arc::new(caller))
     }

@@ -170,7 +170,7 @@ impl BatchPoller {
         claimed: Option<&ClaimedBatchOwner>,
     ) -> Option<Arc<Caller>> {
         match claimed {
-            None => self.callers.by_name(Some(owner)).cloned(),
+            None => self.callers.by_name(Some(owner)),
             Some(claimed) => claimed.build(owner, &self.callers),
         }
     }

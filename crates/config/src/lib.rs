@@ -4,7 +4,10 @@
 
 pub mod admin;
 pub mod affinity;
+mod caller_file;
 pub mod caller_limits;
+mod caller_problem;
+pub mod caller_sources;
 pub mod callers;
 pub mod channel_errors;
 pub mod channels;
@@ -49,6 +52,8 @@ mod syntax;
 mod syntax_hint;
 pub mod tracing;
 pub mod translation;
+
+pub use snapshot::directory;
 
 use comparison::ComparableValues;
 use document::{ConfigDocument, PointerLocatedProblem};

@@ -1,6 +1,7 @@
 //! `routes.yaml` as written: one struct per section. The comments of fields are the reference for users.
 
 use super::admin::{AdminKeyConfig, OpenAdminPageConfig};
+use super::caller_sources::CallerSourcesConfig;
 use super::callers::CallerConfig;
 use super::channels::{AttemptTimeoutsConfig, ChannelConfig};
 use super::client_address::ClientAddressConfig;
@@ -37,6 +38,8 @@ pub struct GatewayConfig {
     /// Callers and the models they may use.
     #[serde(default)]
     pub callers: Vec<CallerConfig>,
+    /// Where callers that the file does not name come from. Default: nowhere.
+    pub caller_sources: Option<CallerSourcesConfig>,
     /// Groups of callers that share limits, by name.
     #[serde(default)]
     pub groups: BTreeMap<String, CallerGroupConfig>,

@@ -17,6 +17,9 @@ use headgate_protocol::ids::{ReferencedId, ResourceIdKind};
 use headgate_protocol::{GenerationMedium, ids, sealed_content};
 use std::sync::Arc;
 
+/// The number of external callers up to which a pinned id that is unknown is looked up as one of each of them.
+const EXTERNAL_CALLERS_MAX: usize = 100;
+
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "follow_ids",
     summary: "Routes a request to the channel that created the ids it refers to: `{id}` in the path, or responses, conversations, files, containers and vector stores in the body; replies 404 for ids that were not issued to this caller.",
@@ -193,13 +196,24 @@ impl RouteToCreatingChannelFilter {
         }
     }
 
-    /// Whether the gateway issued the id to another caller. A pin does not apply to such an id.
+    /// Whether the gateway issued the id to another caller, or may have: one look-up for each of very many callers is too
+    /// much. A pin does not apply to such an id.
     async fn is_of_another(&self, caller: &Caller, id: &str) -> Result<bool, Fault> {
-        for other in self.callers.iter() {
-            let is_theirs = other.name != caller.name
+        let external = self.callers.external();
+        if external.len() > EXTERNAL_CALLERS_MAX {
+            return Ok(true);
+        }
+        let mut others: Vec<Arc<str>> = self
+            .callers
+            .iter()
+            .map(|other| other.name.clone())
+            .collect();
+        external.for_each(&mut |other| others.push(other.caller.name.clone()));
+        for other in others {
+            let is_theirs = other != caller.name
                 && self
                     .state
-                    .find_channel(&other.name, id)
+                    .find_channel(&other, id)
                     .get()
                     .await
                     .map_err(store_fault)?

@@ -74,7 +74,7 @@ fn by_caller(
     context: &BuildContext<'_>,
 ) -> Result<(Arc<str>, Arc<Channel>), InvalidSettings> {
     let at = format!("/{}", caller.replace('~', "~0").replace('/', "~1"));
-    let Some(known) = context.callers.by_name(Some(caller)) else {
+    let Some(known) = context.callers.find_declared(caller) else {
         let names = context.callers.iter().map(|caller| &*caller.name);
         return Err(unknown("caller", caller, names).at(at));
     };

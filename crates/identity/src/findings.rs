@@ -79,7 +79,7 @@ mod tests {
             callers.insert(digest, Arc::new(ann.with_key(Arc::new(key))));
         }
         let usages = Arc::<KeyUsages>::default();
-        usages.adopt(&callers);
+        usages.adopt(&Arc::new(callers));
         usages.count(&KeyName {
             caller: "ann".into(),
             label: "used".into(),

@@ -49,6 +49,9 @@ impl FeatureMetrics for KeyMetrics {
         let mut exported = exported.unwrap_or_else(PoisonError::into_inner);
         let mut gone = std::mem::take(&mut *exported);
         for (name, usage) in self.usages.list() {
+            if !usage.is_named() {
+                continue;
+            }
             let labels = [&*name.caller, &*name.label];
             raise(&self.requests.with_label_values(&labels), usage.requests());
             let times = [

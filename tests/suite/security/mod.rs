@@ -4,6 +4,7 @@ mod admin_access;
 mod admin_listener;
 mod admin_login;
 mod admin_settings;
+mod caller_folder;
 mod caller_keys;
 mod callers_credentials;
 mod chunks;

@@ -5,7 +5,7 @@
 pub(super) const OUTSIDE: &[(&str, &[&str])] = &[
     ("aes_siv", &["task"]),
     ("anstream", &["cli"]),
-    ("arc_swap", &["config/reload"]),
+    ("arc_swap", &["config/reload", "core/catalog/caller"]),
     ("cel", &["expression"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),

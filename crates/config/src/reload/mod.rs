@@ -1,15 +1,20 @@
 //! Configuration reload: builds a new snapshot and swaps it in; an invalid file changes nothing.
 
+pub mod caller_folder;
+mod caller_watch;
 mod file_digests;
 pub mod running;
 pub mod watch;
 
 use crate::problem::InvalidConfig;
+use crate::snapshot::directory::CallerDirectory;
 use crate::snapshot::{
     self, BuiltSnapshot, ConfigWarnings, CrossSnapshotState, Snapshot, certificate_expiry,
 };
 use crate::{CONFIG_BYTES_MAX, compute_revision};
 use arc_swap::{ArcSwap, ArcSwapOption};
+use caller_folder::CallerFolder;
+use caller_watch::CallerWatch;
 use file_digests::FileDigests;
 use headgate_core::callout::ProcessServiceStates;
 use headgate_core::feature::FeatureTypeMap;
@@ -31,6 +36,9 @@ pub struct SnapshotReloader {
     metrics: Arc<Metrics>,
     current: ArcSwap<Snapshot>,
     running: StartupSettings,
+    caller_folder: CallerFolder,
+    /// What watches the folder of callers.
+    caller_watch: OnceLock<CallerWatch>,
     /// Allows one load at a time, which may take seconds. Guards the digests of the files that the snapshot in use was
     /// built from, besides `routes.yaml`.
     loading: Mutex<FileDigests>,
@@ -102,6 +110,10 @@ impl SnapshotReloader {
         }
         let of_channels = certificate_expiry::channel_expiries(&snapshot.catalog);
         metrics.certificates.set_channels(of_channels);
+        let caller_folder = CallerFolder::default();
+        let folder = snapshot.caller_sources.as_ref();
+        let folder = folder.and_then(|sources| sources.folder.as_deref());
+        caller_folder.refresh(folder, &shared.directory);
         let running = StartupSettings {
             server: snapshot.server.clone(),
             spooling: snapshot.spooling.clone(),
@@ -113,6 +125,8 @@ impl SnapshotReloader {
             shared,
             metrics,
             running,
+            caller_folder,
+            caller_watch: OnceLock::new(),
             loading: Mutex::new(FileDigests::read(&snapshot.files)),
             current: ArcSwap::from_pointee(snapshot),
             refused: ArcSwapOption::empty(),
@@ -154,6 +168,21 @@ impl SnapshotReloader {
     /// The state store of this process.
     pub fn state(&self) -> &Arc<dyn StateStore> {
         &self.shared.state
+    }
+
+    /// The callers that `routes.yaml` does not name.
+    pub fn directory(&self) -> &Arc<CallerDirectory> {
+        &self.shared.directory
+    }
+
+    /// The files of callers.
+    pub fn caller_folder(&self) -> &CallerFolder {
+        &self.caller_folder
+    }
+
+    fn caller_folder_path(&self) -> Option<PathBuf> {
+        let snapshot = self.current.load();
+        snapshot.caller_sources.as_ref()?.folder.clone()
     }
 
     /// Gives features the clients of the process.
@@ -251,6 +280,12 @@ impl SnapshotReloader {
         let of_channels = certificate_expiry::channel_expiries(&snapshot.catalog);
         self.metrics.certificates.set_channels(of_channels);
         self.current.store(Arc::new(snapshot));
+        if self.caller_folder_path().is_none() {
+            self.caller_folder.refresh(None, &self.shared.directory);
+        }
+        if let Some(watch) = self.caller_watch.get() {
+            watch.wake();
+        }
         self.replaced
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -1,6 +1,7 @@
 //! Watches the folders of the configuration and its files, and reloads on a change. Symlink swaps are detected, too.
 
 use super::SnapshotReloader;
+use super::caller_watch::CallerWatch;
 use super::file_digests::FileDigests;
 use notify::{RecursiveMode, Watcher};
 use std::collections::BTreeSet;
@@ -25,6 +26,9 @@ const LOOKED_AT_ANYWAY: Duration = Duration::from_secs(5);
 /// # Errors
 /// The folder cannot be watched. SIGHUP and the admin page still reload.
 pub fn start(reloader: Arc<SnapshotReloader>) -> notify::Result<()> {
+    let callers = CallerWatch::start(reloader.clone());
+    let callers = callers.map_err(notify::Error::io)?;
+    let _ = reloader.caller_watch.set(callers);
     let (changed, changes) = mpsc::channel();
     let state = reloader.current().state.file().map(Path::to_path_buf);
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {

@@ -12,6 +12,7 @@ use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::{Candidate, Model};
 use headgate_core::catalog::price::{ModelPrice, NANOS};
 use headgate_core::feature::FilterRegistry;
+use headgate_core::feature::section::ConfigProblemSink;
 use headgate_core::filter::descriptor::FilterProvision;
 use headgate_core::pointer::child;
 use headgate_core::scalar::UnitPrice;
@@ -35,7 +36,7 @@ const NAMED_MAX: usize = 5;
 type Amounts = Vec<(&'static str, Option<UnitPrice>)>;
 
 /// Reports budgets that are too large to be exact, and models of callers with budgets whose requests have no bound.
-pub(crate) fn check(
+pub(super) fn check(
     (configs, groups, budgets): (
         &[CallerConfig],
         &BTreeMap<String, CallerGroupConfig>,
@@ -46,7 +47,7 @@ pub(crate) fn check(
     problems: &mut ProblemCollector<'_>,
 ) {
     let may_use = |config: &CallerConfig, model: &Model| {
-        let caller = callers.by_name(Some(&config.name));
+        let caller = callers.find_declared(&config.name);
         caller.is_some_and(|caller| caller.may_use_model(&model.name))
     };
     for (index, config) in configs.iter().enumerate() {
@@ -70,7 +71,7 @@ pub(crate) fn check(
                 .as_ref()
                 .is_none_or(|name| **name == *model.name);
             let caller = budget.caller.as_deref();
-            let caller = caller.and_then(|name| callers.by_name(Some(name)));
+            let caller = caller.and_then(|name| callers.find_declared(name));
             let mut all = model.all_candidates.iter();
             let is_on_channel = |name: &str| all.any(|one| *one.channel.name == *name);
             let is_served = budget.channel.as_deref().is_none_or(is_on_channel);
@@ -80,12 +81,13 @@ pub(crate) fn check(
     }
 }
 
-fn check_limits(
+/// Reports limits of a caller or group: amounts that are too large, and models that it may use whose requests have no bound.
+pub(crate) fn check_limits(
     limits: &CallerLimitsConfig,
     at: &str,
     may_use: impl Fn(&Model) -> bool,
     catalog: &Catalog,
-    problems: &mut ProblemCollector<'_>,
+    problems: &mut dyn ConfigProblemSink,
 ) {
     check_runs(limits, at, problems);
     check_amounts(&total(limits), at, problems);
@@ -108,7 +110,7 @@ fn check_limits(
 }
 
 /// Reports routes on which a caller can spend money although none of its budgets is enforced there.
-pub(crate) fn check_enforced(
+pub(super) fn check_enforced(
     (configs, groups, budgets): (
         &[CallerConfig],
         &BTreeMap<String, CallerGroupConfig>,
@@ -174,7 +176,7 @@ const CREDITS: UnboundedModels = UnboundedModels {
 fn check_amounts(
     amounts: &[(&str, Option<UnitPrice>)],
     at: &str,
-    problems: &mut ProblemCollector<'_>,
+    problems: &mut dyn ConfigProblemSink,
 ) {
     for (key, amount) in amounts {
         if amount.is_some_and(|amount| amount.nanos() > BUDGET_MAX * NANOS) {
@@ -185,7 +187,7 @@ fn check_amounts(
 }
 
 /// Reports runs that would be forgotten while their agents are at work.
-fn check_runs(limits: &CallerLimitsConfig, at: &str, problems: &mut ProblemCollector<'_>) {
+fn check_runs(limits: &CallerLimitsConfig, at: &str, problems: &mut dyn ConfigProblemSink) {
     let idle = limits.runs.as_ref().and_then(|runs| runs.idle);
     if idle.is_some_and(|idle| !RUN_IDLE.contains(&idle.duration())) {
         let reason = "expected a duration from 1m to 720h: another run of the name begins then";
@@ -194,7 +196,7 @@ fn check_runs(limits: &CallerLimitsConfig, at: &str, problems: &mut ProblemColle
 }
 
 /// Reports a budget without any price.
-fn check_prices(catalog: &Catalog, at: &str, problems: &mut ProblemCollector<'_>) {
+fn check_prices(catalog: &Catalog, at: &str, problems: &mut dyn ConfigProblemSink) {
     let mut models = catalog.models();
     let is_priced = |one: &Candidate| one.price().is_some();
     let has_prices = models.any(|model| model.all_candidates.iter().any(is_priced));
@@ -209,7 +211,7 @@ fn report(
     is_wrong: fn(&Model) -> bool,
     what: &UnboundedModels,
     at: &str,
-    problems: &mut ProblemCollector<'_>,
+    problems: &mut dyn ConfigProblemSink,
 ) {
     let wrong = models.iter().filter(|model| is_wrong(model));
     let mut names: Vec<String> = wrong.map(|model| format!("`{}`", model.name)).collect();

@@ -8,6 +8,7 @@ use crate::callers::{CallerConfig, CallerKeyConfig};
 use headgate_core::catalog::caller::{Caller, Callers, KeyDigest};
 use headgate_core::catalog::caller_key::CallerKey;
 use headgate_core::catalog::network::{NETWORK_HINT, Network};
+use headgate_core::feature::section::ConfigProblemSink;
 use headgate_core::scalar::model_pattern::ModelPattern;
 use headgate_core::timestamp::parse_rfc3339;
 use headgate_protocol::nearest::nearest;
@@ -20,14 +21,20 @@ const UNNAMED: &str = "key_sha256";
 
 const NO_KEY: &str = "`headgate key new` prints a key and its `key_sha256`";
 
-/// Adds the keys of a caller; reports those that cannot be used, and those that two callers share.
+/// A key with its place and the caller that its requests have.
+pub(crate) struct BuiltKey {
+    pub at: String,
+    pub digest: KeyDigest,
+    pub holder: Arc<Caller>,
+}
+
+/// Builds the keys of a caller; reports those that cannot be used.
 pub(super) fn build(
     config: &CallerConfig,
     caller: &Arc<Caller>,
     at: &str,
-    callers: &mut Callers,
-    problems: &mut ProblemCollector<'_>,
-) {
+    problems: &mut dyn ConfigProblemSink,
+) -> Vec<BuiltKey> {
     if config.key_sha256.is_none() && config.keys.is_empty() {
         let reason = format!(
             "caller `{}` has no key: it needs `key_sha256` or `keys`",
@@ -59,13 +66,39 @@ pub(super) fn build(
         Arc::new(holder)
     });
     let holders: Vec<_> = only.into_iter().chain(named).collect();
-    for ((place, digest), holder) in key_digests(config).zip(holders) {
-        add(callers, digest, holder, &format!("{at}{place}"), problems);
+    let keys = key_digests(config).zip(holders);
+    let keys = keys.filter_map(|((place, digest), holder)| {
+        let at = format!("{at}{place}");
+        let digest = build_digest(digest, &at, problems)?;
+        Some(BuiltKey { at, digest, holder })
+    });
+    keys.collect()
+}
+
+/// Adds a key of a caller; reports one that was added before.
+pub(super) fn add(callers: &mut Callers, key: BuiltKey, problems: &mut dyn ConfigProblemSink) {
+    let BuiltKey { at, digest, holder } = key;
+    let owner = callers
+        .holder(digest)
+        .map(|other| other.name == holder.name);
+    match owner {
+        Some(is_same) => problems.error(&at, describe_duplicate(is_same), None),
+        None => {
+            callers.insert(digest, holder);
+        }
+    }
+}
+
+/// Why a key is refused that the same caller has, or another one.
+pub(crate) fn describe_duplicate(is_same_caller: bool) -> &'static str {
+    match is_same_caller {
+        true => "another key of this caller is the same",
+        false => "another caller has the same key",
     }
 }
 
 /// The digests of all keys as they are written, each with its place below that of the caller.
-pub(super) fn key_digests(config: &CallerConfig) -> impl Iterator<Item = (String, &str)> {
+pub(crate) fn key_digests(config: &CallerConfig) -> impl Iterator<Item = (String, &str)> {
     let only = config.key_sha256.iter();
     let only = only.map(|digest| ("/key_sha256".to_owned(), &**digest));
     let named = config.keys.iter().enumerate();
@@ -80,51 +113,49 @@ pub(super) fn check_routes(
     problems: &mut ProblemCollector<'_>,
 ) {
     let known: Vec<&str> = router.routes().iter().map(|route| &*route.name).collect();
-    for (caller, config) in configs.iter().enumerate() {
-        for (key, config) in config.keys.iter().enumerate() {
-            let routes = config.routes.iter().flatten().enumerate();
-            for (index, name) in routes.filter(|(_, name)| !known.contains(&name.as_str())) {
-                let hint = nearest(name, known.iter().copied(), 1);
-                let hint = hint.first().map(|known| format!("did you mean `{known}`?"));
-                problems.error(
-                    &format!("/callers/{caller}/keys/{key}/routes/{index}"),
-                    format!("there is no route `{name}`"),
-                    hint.as_deref(),
-                );
-            }
+    for (index, config) in configs.iter().enumerate() {
+        check_key_routes(config, &format!("/callers/{index}"), &known, problems);
+    }
+}
+
+/// Reports routes of the keys of a caller that are not among the known ones.
+pub(crate) fn check_key_routes(
+    caller: &CallerConfig,
+    at: &str,
+    known: &[&str],
+    problems: &mut dyn ConfigProblemSink,
+) {
+    for (key, config) in caller.keys.iter().enumerate() {
+        let routes = config.routes.iter().flatten().enumerate();
+        for (index, name) in routes.filter(|(_, name)| !known.contains(&name.as_str())) {
+            let hint = nearest(name, known.iter().copied(), 1);
+            let hint = hint.first().map(|known| format!("did you mean `{known}`?"));
+            problems.error(
+                &format!("{at}/keys/{key}/routes/{index}"),
+                format!("there is no route `{name}`"),
+                hint.as_deref(),
+            );
         }
     }
 }
 
-fn add(
-    callers: &mut Callers,
-    digest: &str,
-    holder: Arc<Caller>,
-    at: &str,
-    problems: &mut ProblemCollector<'_>,
-) {
-    let Some(digest) = KeyDigest::from_hex(digest) else {
+fn build_digest(text: &str, at: &str, problems: &mut dyn ConfigProblemSink) -> Option<KeyDigest> {
+    let digest = KeyDigest::from_hex(text);
+    if digest.is_none() {
         let reason = "expected a SHA-256 digest of 64 hex digits";
-        return problems.error(at, reason, Some(NO_KEY));
-    };
-    if digest == KeyDigest::from_key(b"") {
+        problems.error(at, reason, Some(NO_KEY));
+    }
+    if digest == Some(KeyDigest::from_key(b"")) {
         problems.error(at, "this is the digest of an empty key", None);
     }
-    let owner = callers
-        .holder(digest)
-        .map(|other| other.name == holder.name);
-    let reason = match owner {
-        Some(true) => "another key of this caller is the same",
-        Some(false) => "another caller has the same key",
-        None => {
-            callers.insert(digest, holder);
-            return;
-        }
-    };
-    problems.error(at, reason, None);
+    digest
 }
 
-fn build_key(config: &CallerKeyConfig, at: &str, problems: &mut ProblemCollector<'_>) -> CallerKey {
+fn build_key(
+    config: &CallerKeyConfig,
+    at: &str,
+    problems: &mut dyn ConfigProblemSink,
+) -> CallerKey {
     let CallerKeyConfig {
         label,
         key_sha256: _,
@@ -183,7 +214,7 @@ fn build_key(config: &CallerKeyConfig, at: &str, problems: &mut ProblemCollector
     }
 }
 
-fn build_networks(list: &[String], at: &str, problems: &mut ProblemCollector<'_>) -> Vec<Network> {
+fn build_networks(list: &[String], at: &str, problems: &mut dyn ConfigProblemSink) -> Vec<Network> {
     let networks = list.iter().enumerate().filter_map(|(index, text)| {
         let network = Network::parse(text);
         if network.is_none() {
@@ -198,7 +229,7 @@ fn build_networks(list: &[String], at: &str, problems: &mut ProblemCollector<'_>
     networks.collect()
 }
 
-fn time(text: Option<&str>, at: &str, problems: &mut ProblemCollector<'_>) -> Option<SystemTime> {
+fn time(text: Option<&str>, at: &str, problems: &mut dyn ConfigProblemSink) -> Option<SystemTime> {
     let text = text?;
     let time = parse_rfc3339(text);
     if time.is_none() {

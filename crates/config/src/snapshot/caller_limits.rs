@@ -1,6 +1,5 @@
 //! Builds limits of callers and groups, for each model with limits of its own.
 
-use super::ProblemCollector;
 use crate::caller_limits::{BudgetConfig, CallerLimitsConfig, CallerModelLimitsConfig};
 use crate::callers::CallerConfig;
 use crate::channels::ChannelConfig;
@@ -12,6 +11,7 @@ use headgate_core::catalog::by_model_name::ByModelName;
 use headgate_core::catalog::caller::Caller;
 use headgate_core::catalog::limits::CallerLimits;
 use headgate_core::catalog::run_limits::RunLimits;
+use headgate_core::feature::section::ConfigProblemSink;
 use headgate_core::pointer::child;
 use headgate_core::scalar::model_pattern::ModelPattern;
 use headgate_core::scalar::{HumanDuration, UnitPrice};
@@ -55,6 +55,9 @@ pub(super) fn build_limits(
     };
     let mut limits = CallerLimits::new(caller, &amounts(&everywhere));
     limits.connections = *connections;
+    if models.is_empty() {
+        return limits.with_runs(runs.as_ref().map(build_runs));
+    }
     let by_name: ByModelName<_> = models.iter().collect();
     for model in catalog.models() {
         if let Some(config) = by_name.find(&model.name) {
@@ -231,7 +234,7 @@ pub(super) fn check_models(
     config: &CallerLimitsConfig,
     catalog: &Catalog,
     at: &str,
-    problems: &mut ProblemCollector<'_>,
+    problems: &mut dyn ConfigProblemSink,
 ) {
     for name in config.models.keys() {
         let pattern = ModelPattern::new(name);

@@ -1,9 +1,9 @@
 //! Builds callers from their configuration: keys, models, limits.
 
 use super::ProblemCollector;
-use super::caller_keys;
+use super::caller_keys::{self, BuiltKey};
 use super::caller_limits::{build_limits, build_shared_budgets, check_models, declared_limits};
-use super::groups;
+use super::groups::{self, GroupLimits};
 use super::router::{Route, Router};
 use crate::caller_limits::CallerLimitsConfig;
 use crate::callers::CallerConfig;
@@ -12,8 +12,10 @@ use crate::model_properties::ModelPropertiesConfig;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::base_url;
 use headgate_core::catalog::caller::{Caller, Callers};
+use headgate_core::catalog::limits::CallerLimits;
 use headgate_core::catalog::webhook_secret::CallerDeliverySigningKey;
 use headgate_core::feature::FilterRegistry;
+use headgate_core::feature::section::ConfigProblemSink;
 use headgate_core::filter::descriptor::FilterProvision;
 use headgate_core::scalar::Secret;
 use headgate_protocol::TaskApiFormat;
@@ -23,19 +25,42 @@ use std::sync::Arc;
 /// The maximum length of a webhook URL, in bytes: as of a `callback_url`.
 const WEBHOOK_URL_BYTES_MAX: usize = 2_048;
 
+/// What callers are built with.
+#[derive(Clone)]
+pub(crate) struct CallerBuildContext {
+    pub groups: GroupLimits,
+    /// The budgets of models that all callers share.
+    pub shared: Option<Arc<CallerLimits>>,
+    pub catalog: Arc<Catalog>,
+}
+
+/// A caller, and each of its keys with its place and the caller that its requests have.
+pub(crate) struct BuiltCaller {
+    pub caller: Arc<Caller>,
+    pub keys: Vec<BuiltKey>,
+}
+
+/// Builds groups, and what all callers share.
+pub(crate) fn build_context(
+    groups: &BTreeMap<String, CallerGroupConfig>,
+    models: &BTreeMap<String, ModelPropertiesConfig>,
+    catalog: &Arc<Catalog>,
+    problems: &mut ProblemCollector<'_>,
+) -> CallerBuildContext {
+    let shared = build_shared_budgets(models);
+    CallerBuildContext {
+        groups: groups::build(groups, shared.as_ref(), catalog, problems),
+        shared,
+        catalog: catalog.clone(),
+    }
+}
+
 /// Builds the callers; reports a key or name that two callers share.
 pub(crate) fn build(
     configs: &[CallerConfig],
-    (group_configs, models): (
-        &BTreeMap<String, CallerGroupConfig>,
-        &BTreeMap<String, ModelPropertiesConfig>,
-    ),
-    catalog: &Catalog,
+    context: &CallerBuildContext,
     problems: &mut ProblemCollector<'_>,
 ) -> Callers {
-    let shared = build_shared_budgets(models);
-    let group_limits = groups::build(group_configs, shared.as_ref(), catalog, problems);
-    groups::check_use(group_configs, configs, problems);
     let mut callers = Callers::default();
     let mut names = HashSet::new();
     for (index, config) in configs.iter().enumerate() {
@@ -47,23 +72,40 @@ pub(crate) fn build(
                 None,
             );
         }
+        let built = context.build(config, &at, problems);
+        callers.add(&built.caller);
+        for key in built.keys {
+            caller_keys::add(&mut callers, key, problems);
+        }
+    }
+    callers
+}
+
+impl CallerBuildContext {
+    /// Builds a caller that is written at the pointer `at`; reports all that is wrong with it alone.
+    pub fn build(
+        &self,
+        config: &CallerConfig,
+        at: &str,
+        problems: &mut dyn ConfigProblemSink,
+    ) -> BuiltCaller {
         check_models(
             &config.limits,
-            catalog,
+            &self.catalog,
             &format!("{at}/limits/models"),
             problems,
         );
         let mut caller = Caller::new(&config.name, &config.models);
-        let group = groups::find(config, &group_limits, &at, problems);
-        let group = group.or_else(|| shared.clone());
-        caller.limits = build_limits(&caller.name, &config.limits, catalog).with_group(group);
-        caller.webhook_secrets = webhook_secrets(&config.webhook_secrets, &at, problems);
-        caller.webhook_url = webhook_url(config, &at, problems);
+        let group = groups::find(config, &self.groups, at, problems);
+        let group = group.or_else(|| self.shared.clone());
+        let limits = build_limits(&caller.name, &config.limits, &self.catalog);
+        caller.limits = limits.with_group(group);
+        caller.webhook_secrets = webhook_secrets(&config.webhook_secrets, at, problems);
+        caller.webhook_url = webhook_url(config, at, problems);
         let caller = Arc::new(caller);
-        callers.add(&caller);
-        caller_keys::build(config, &caller, &at, &mut callers, problems);
+        let keys = caller_keys::build(config, &caller, at, problems);
+        BuiltCaller { caller, keys }
     }
-    callers
 }
 
 /// Reports limits that no route enforces, because whoever wrote them relies on them.
@@ -131,7 +173,7 @@ pub(crate) fn check_webhooks(
 fn webhook_secrets(
     configs: &[Secret],
     at: &str,
-    problems: &mut ProblemCollector<'_>,
+    problems: &mut dyn ConfigProblemSink,
 ) -> Vec<CallerDeliverySigningKey> {
     let secrets = configs.iter().enumerate().filter_map(|(index, text)| {
         let secret = CallerDeliverySigningKey::parse(text.expose());
@@ -152,7 +194,7 @@ fn webhook_secrets(
 fn webhook_url(
     config: &CallerConfig,
     at: &str,
-    problems: &mut ProblemCollector<'_>,
+    problems: &mut dyn ConfigProblemSink,
 ) -> Option<Arc<str>> {
     let url = config.webhook_url.as_deref()?;
     let at = format!("{at}/webhook_url");

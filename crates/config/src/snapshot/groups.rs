@@ -6,6 +6,7 @@ use crate::callers::CallerConfig;
 use crate::groups::CallerGroupConfig;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::limits::CallerLimits;
+use headgate_core::feature::section::ConfigProblemSink;
 use headgate_core::pointer::child;
 use headgate_core::state::counter_key::{GROUP_PREFIX, RESERVED_PREFIXES};
 use headgate_protocol::nearest::nearest;
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The limits of groups, by name.
-pub(super) type GroupLimits = BTreeMap<String, Arc<CallerLimits>>;
+pub(crate) type GroupLimits = BTreeMap<String, Arc<CallerLimits>>;
 
 /// Builds the groups; reports limits that only callers can have.
 pub(super) fn build(
@@ -45,7 +46,7 @@ pub(super) fn find(
     config: &CallerConfig,
     groups: &GroupLimits,
     at: &str,
-    problems: &mut ProblemCollector<'_>,
+    problems: &mut dyn ConfigProblemSink,
 ) -> Option<Arc<CallerLimits>> {
     let mut reserved = RESERVED_PREFIXES.iter();
     if let Some(prefix) = reserved.find(|prefix| config.name.starts_with(**prefix)) {
@@ -69,12 +70,16 @@ pub(super) fn find(
     group.cloned()
 }
 
-/// Reports groups that no caller belongs to.
+/// Reports groups that no caller belongs to, unless callers of other sources may.
 pub(super) fn check_use(
     configs: &BTreeMap<String, CallerGroupConfig>,
     callers: &[CallerConfig],
+    has_sources: bool,
     problems: &mut ProblemCollector<'_>,
 ) {
+    if has_sources {
+        return;
+    }
     for name in configs.keys() {
         let is_theirs = |caller: &CallerConfig| caller.group.as_ref() == Some(name);
         if !callers.iter().any(is_theirs) {

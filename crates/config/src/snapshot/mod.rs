@@ -4,11 +4,12 @@ pub mod admin;
 mod affinity;
 mod base_url_hints;
 mod base_urls;
-mod budgets;
+pub(crate) mod budgets;
 mod callback_keys;
-mod caller_keys;
+pub(crate) mod caller_keys;
 mod caller_limits;
-mod callers;
+pub mod caller_sources;
+pub(crate) mod callers;
 pub mod certificate_expiry;
 mod channel_errors;
 mod channel_models;
@@ -17,10 +18,12 @@ pub mod channels;
 mod client_address;
 mod credentials;
 mod dialects;
+pub mod directory;
 mod egress;
 pub mod failover;
 mod fallbacks;
 mod families;
+mod feature_schemas;
 mod gateway_name;
 mod groups;
 mod model_translation;
@@ -45,9 +48,11 @@ mod usability;
 use crate::LoadedConfig;
 use crate::problem::{ConfigProblem, InvalidConfig};
 use crate::routes::GatewayConfig;
-use crate::schema::{FeatureSchemas, FilterSchema};
 use admin::AdminAccessRules;
+use caller_sources::CallerSources;
+use directory::{CallerDirectory, ExternalCallerContext};
 use failover::GatewayRetryBudgetLimits;
+pub use feature_schemas::feature_schemas;
 use headgate_core::callout::{CalloutServices, ProcessServiceStates};
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::caller::Callers;
@@ -81,6 +86,8 @@ pub struct Snapshot {
     /// The settings of the state store, which is opened once, when the process starts.
     pub state: StoreSettings,
     pub callers: Arc<Callers>,
+    /// Where other callers come from.
+    pub caller_sources: Option<CallerSources>,
     pub catalog: Arc<Catalog>,
     /// Where URLs of callers and providers may lead.
     pub egress: Arc<EgressPolicy>,
@@ -114,6 +121,8 @@ pub struct CrossSnapshotState {
     pub served_models: Arc<ServedModelNames>,
     /// Exchanges whose traces wait for the export.
     pub traces: Arc<TraceQueue>,
+    /// The callers that `routes.yaml` does not name.
+    pub directory: Arc<CallerDirectory>,
     /// Looks up the value of `${NAME}`.
     pub variables: VariableLookup,
 }
@@ -148,22 +157,6 @@ pub fn build(path: &Path, shared: &CrossSnapshotState) -> Result<BuiltSnapshot, 
     build_loaded(path, loaded, shared)
 }
 
-/// What features add to the configuration's schema.
-pub fn feature_schemas(list: FeatureList) -> FeatureSchemas {
-    let filters = list.filters();
-    let filters = filters.iter().map(|kind| FilterSchema {
-        name: kind.name,
-        summary: kind.summary,
-        settings: kind.settings.map(|schema| schema()),
-        bare: kind.bare,
-    });
-    let features = list.iter();
-    FeatureSchemas {
-        filters: filters.collect(),
-        sections: features.filter_map(|feature| feature.sections()).collect(),
-    }
-}
-
 impl CrossSnapshotState {
     /// An empty store in memory; variables are those of the environment.
     pub fn new(list: FeatureList) -> Self {
@@ -174,6 +167,7 @@ impl CrossSnapshotState {
             services: Arc::default(),
             served_models: Arc::default(),
             traces: Arc::default(),
+            directory: Arc::default(),
             variables: Arc::new(|name| std::env::var(name).ok()),
         }
     }
@@ -199,6 +193,7 @@ pub fn build_loaded(
         server,
         state,
         callers,
+        caller_sources,
         groups,
         channels,
         protocols: declared_protocols,
@@ -282,7 +277,7 @@ pub fn build_loaded(
         &declared_channels,
         &mut problems,
     );
-    let schemas = schema_cache::SchemaCache::new(folder);
+    let schemas = schema_cache::SchemaCache::new(folder.clone());
     let lookups = models::ModelLookups {
         profiles: models::ProfileLookup {
             schemas: &schemas,
@@ -307,12 +302,9 @@ pub fn build_loaded(
     };
     let catalog = models::build(channels, declared_names, served, lookups, &mut problems);
     let catalog = Arc::new(catalog);
-    let callers = Arc::new(callers::build(
-        &declared,
-        (&groups, &models),
-        &catalog,
-        &mut problems,
-    ));
+    let callers_context = callers::build_context(&groups, &models, &catalog, &mut problems);
+    groups::check_use(&groups, &declared, caller_sources.is_some(), &mut problems);
+    let callers = Arc::new(callers::build(&declared, &callers_context, &mut problems));
     let budgets = caller_limits::declared_budgets(&declared, &models, &declared_channels);
     budgets::check(
         (&declared, &groups, &budgets),
@@ -360,6 +352,7 @@ pub fn build_loaded(
     callers::check_webhooks(&declared, &router, &filters, &mut problems);
     usability::ConfigLinter {
         declared_callers: &declared,
+        has_caller_sources: caller_sources.is_some(),
         declared_channels: &declared_channels,
         declared_routes: &routes,
         callers: &callers,
@@ -372,9 +365,16 @@ pub fn build_loaded(
         Ok(warnings) => warnings,
         Err(invalid) => return Err(InvalidConfig { files, ..invalid }),
     };
-    for feature in shared.list.iter() {
-        feature.adopt(&features);
-    }
+    let caller_sources = caller_sources.map(|sources| CallerSources::new(sources, &folder));
+    shared.directory.adopt(ExternalCallerContext {
+        build: callers_context,
+        groups,
+        routes: routes.iter().map(|it| it.name.as_str().into()).collect(),
+        metric_names: caller_sources.as_ref().map_or(0, |it| it.metric_names),
+        callers: callers.clone(),
+    });
+    let all = shared.list.iter();
+    all.for_each(|feature| feature.adopt(&features));
     Ok(BuiltSnapshot {
         snapshot: Snapshot {
             revision: revision.into(),
@@ -384,6 +384,7 @@ pub fn build_loaded(
             spooling,
             state,
             callers,
+            caller_sources,
             catalog,
             egress,
             tasks,

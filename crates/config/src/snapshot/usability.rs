@@ -24,6 +24,7 @@ const SUGGESTIONS_MAX: usize = 100;
 /// A configuration that was built without an error.
 pub(crate) struct ConfigLinter<'a> {
     pub declared_callers: &'a [CallerConfig],
+    pub has_caller_sources: bool,
     pub declared_channels: &'a BTreeMap<String, ChannelConfig>,
     pub declared_routes: &'a [RouteConfig],
     pub callers: &'a Callers,
@@ -39,6 +40,7 @@ impl ConfigLinter<'_> {
         }
         let mut needing = self.routes_with(FilterProvision::Caller);
         if self.declared_callers.is_empty()
+            && !self.has_caller_sources
             && let Some((_, filter)) = needing.next()
         {
             problems.warning(

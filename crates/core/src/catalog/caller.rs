@@ -1,10 +1,13 @@
 //! Callers: their keys, the models they may use, and their limits.
 
+pub mod external_callers;
+
 use super::caller_key::CallerKey;
 use super::limits::CallerLimits;
 use super::verified_keys::VerifiedKeys;
 use super::webhook_secret::CallerDeliverySigningKey;
 use crate::scalar::model_pattern::ModelPattern;
+use external_callers::ExternalCallers;
 use headgate_protocol::hex::{self, HexDisplay};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -25,16 +28,17 @@ pub struct Caller {
     pub webhook_secrets: Vec<CallerDeliverySigningKey>,
     /// Where the ends of the caller's videos of OpenAI's format are delivered, unless their create names another URL.
     pub webhook_url: Option<Arc<str>>,
-    /// Its name in metrics, if that is another one: a claimed caller may have that of all others.
+    /// Its name in metrics, if that is another one: a claimed or external caller may have that of all others.
     pub metric_label: Option<Arc<str>>,
     /// The caller of the configuration whose models and limits a claimed one has.
     pub like: Option<Arc<str>>,
     /// The key of the request; `None` if the caller has one key without a name, or is named without a request.
     pub key: Option<Arc<CallerKey>>,
-    models: Vec<ModelPattern>,
+    models: Arc<[ModelPattern]>,
 }
 
-/// All callers, by the digests of their keys and by name.
+/// All callers, by the digests of their keys and by name: those of `routes.yaml`, and the external ones, whose names and keys
+/// differ from these.
 #[derive(Debug, Default)]
 pub struct Callers {
     by_digest: HashMap<KeyDigest, Arc<Caller>>,
@@ -43,6 +47,7 @@ pub struct Callers {
     verified: VerifiedKeys<Caller>,
     /// The first caller in the file.
     first: Option<Arc<Caller>>,
+    external: ExternalCallers,
 }
 
 impl KeyDigest {
@@ -89,6 +94,17 @@ impl Caller {
                 .map(|model| ModelPattern::new(model))
                 .collect(),
         }
+    }
+
+    /// The models that it may use, to share them with another caller.
+    pub fn models(&self) -> &Arc<[ModelPattern]> {
+        &self.models
+    }
+
+    /// Shares equal models with other callers.
+    pub fn with_models(mut self, models: Arc<[ModelPattern]>) -> Self {
+        self.models = models;
+        self
     }
 
     /// Sets the caller's limits.
@@ -180,21 +196,25 @@ impl Callers {
     ///
     /// The digest of a key is computed at its first use; it is compared in constant time, also if no caller has the key.
     pub fn find_by_key(&self, key: &[u8]) -> Option<Arc<Caller>> {
-        if let Some(caller) = self.verified.find_by_key(key) {
-            return Some(caller);
+        let verified = self.verified.find_by_key(key);
+        let verified = verified.or_else(|| self.external.find_verified(key));
+        if verified.is_some() {
+            return verified;
         }
-        let caller = self.find_by_digest(key)?;
+        let digest = KeyDigest::from_key(key);
+        let Some(caller) = self.find_by_digest(digest) else {
+            return self.external.find_by_key(key, digest);
+        };
         self.verified.add(key, caller);
         Some(caller.clone())
     }
 
-    /// The caller that requests with a key of this digest have.
+    /// The caller of `routes.yaml` that requests with a key of this digest have.
     pub fn holder(&self, digest: KeyDigest) -> Option<&Arc<Caller>> {
         self.by_digest.get(&digest)
     }
 
-    fn find_by_digest(&self, key: &[u8]) -> Option<&Arc<Caller>> {
-        let digest = KeyDigest::from_key(key);
+    fn find_by_digest(&self, digest: KeyDigest) -> Option<&Arc<Caller>> {
         let (held, caller) = match self.by_digest.get_key_value(&digest) {
             Some((held, caller)) => (*held, Some(caller)),
             None => (KeyDigest([0; 32]), None),
@@ -204,24 +224,46 @@ impl Callers {
     }
 
     /// The caller of this name; the first one in the file if `name` is `None`.
-    pub fn by_name(&self, name: Option<&str>) -> Option<&Arc<Caller>> {
+    pub fn by_name(&self, name: Option<&str>) -> Option<Arc<Caller>> {
         let Some(name) = name else {
-            return self.first.as_ref();
+            return self.first.clone();
         };
+        let external = || Some(self.external.by_name(name)?.caller.clone());
+        self.find_declared(name).cloned().or_else(external)
+    }
+
+    /// The caller of this name in `routes.yaml`.
+    pub fn find_declared(&self, name: &str) -> Option<&Arc<Caller>> {
         self.by_name.get(name)
     }
 
-    /// All callers, each once with all of its permissions, in no particular order.
+    /// Whether no other caller than this one is known.
+    pub fn is_sole(&self, name: &str) -> bool {
+        let mut others = self.by_name.keys();
+        self.external.is_empty() && others.all(|other| **other == *name)
+    }
+
+    /// The callers of `routes.yaml`, each once with all of its permissions, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Caller>> {
         self.by_name.values()
     }
 
-    /// The callers that requests can have, by name and by key, in no particular order: some are there twice.
-    pub fn holders(&self) -> impl Iterator<Item = &Arc<Caller>> {
-        self.by_name.values().chain(self.by_digest.values())
+    /// The callers that `routes.yaml` does not name.
+    pub fn external(&self) -> &ExternalCallers {
+        &self.external
     }
 
-    /// The keys that have a name, each with its caller, in no particular order.
+    /// Shows the callers that requests can have, by name and by key, in no particular order: some twice.
+    pub fn for_each_holder(&self, see: &mut impl FnMut(&Caller)) {
+        let declared = self.by_name.values().chain(self.by_digest.values());
+        declared.for_each(|caller| see(caller));
+        self.external.for_each(&mut |external| {
+            see(&external.caller);
+            external.keys.iter().for_each(|(_, holder)| see(holder));
+        });
+    }
+
+    /// The keys in `routes.yaml` that have a name, each with its caller, in no particular order.
     pub fn keys(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<CallerKey>)> {
         let callers = self.by_digest.values();
         callers.filter_map(|caller| Some((&caller.name, caller.key.as_ref()?)))
@@ -229,11 +271,11 @@ impl Callers {
 
     /// The number of callers.
     pub fn len(&self) -> usize {
-        self.by_name.len()
+        self.by_name.len() + self.external.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.by_name.is_empty()
+        self.len() == 0
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 #[derive(Debug)]
 pub struct VerifiedKeys<H> {
     hashers: [RandomState; 2],
-    /// At most one entry for each key of the configuration, since only valid keys are added.
+    /// Only valid keys are added.
     holders: RwLock<HashMap<[u64; 2], Arc<H>, foldhash::fast::RandomState>>,
 }
 
@@ -35,6 +35,18 @@ impl<H> VerifiedKeys<H> {
         let fingerprint = self.fingerprint(key);
         let mut holders = self.holders.write().unwrap_or_else(PoisonError::into_inner);
         holders.insert(fingerprint, holder.clone());
+    }
+
+    /// The number of keys.
+    pub fn count(&self) -> usize {
+        let holders = self.holders.read().unwrap_or_else(PoisonError::into_inner);
+        holders.len()
+    }
+
+    /// Forgets all keys.
+    pub fn clear(&self) {
+        let mut holders = self.holders.write().unwrap_or_else(PoisonError::into_inner);
+        holders.clear();
     }
 
     fn fingerprint(&self, key: &[u8]) -> [u64; 2] {

@@ -114,11 +114,11 @@ impl BudgetLevels {
     pub fn keep(&self, callers: &Callers, catalog: &Catalog) {
         let channels = catalog.channels().flat_map(|channel| &channel.budgets);
         let mut known: HashSet<_> = channels.map(|limit| limit.counter.clone()).collect();
-        for caller in callers.holders() {
+        callers.for_each_holder(&mut |caller| {
             caller.limits.for_each(&mut |limit| {
                 known.insert(limit.counter.clone());
             });
-        }
+        });
         lock(&self.0).retain(|counter, _| known.contains(counter));
     }
 }

@@ -20,9 +20,7 @@ pub(super) fn suspect_request(
     let fingerprint = RequestFingerprint {
         caller: hasher.hash_one(caller.map(|caller| &*caller.name)),
         body: hasher.hash_one(body),
-        is_sole_caller: callers
-            .iter()
-            .all(|other| caller.is_some_and(|caller| other.name == caller.name)),
+        is_sole_caller: caller.map_or(callers.is_empty(), |caller| callers.is_sole(&caller.name)),
     };
     let is_quoted = match (error, body) {
         (Some(error), Some(body)) => may_quote(error, body),

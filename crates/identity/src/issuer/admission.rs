@@ -52,7 +52,7 @@ impl TokenAdmissionPolicy {
         let name = self.caller_name(claims)?;
         let template = self.template(claims)?;
         let known = |name: &Arc<str>| {
-            let known = callers.by_name(Some(name));
+            let known = callers.find_declared(name);
             known.ok_or_else(|| TokenRefusal::UnknownCaller(name.to_string()))
         };
         let caller = match template {

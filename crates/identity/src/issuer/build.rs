@@ -79,7 +79,7 @@ pub(crate) fn check_use(
                 CallerTemplate::Same(known) => ("as", known),
                 CallerTemplate::Like(known) => ("like", known),
             };
-            if callers.by_name(Some(known)).is_none() {
+            if callers.find_declared(known).is_none() {
                 let names = callers.iter().map(|caller| &*caller.name);
                 let close = nearest(known, names, 1);
                 let hint = close

@@ -72,7 +72,7 @@ impl CallbackWorker {
         }
         leased.value.attempts = leased.value.attempts.saturating_add(1);
         let result = match context.callers.by_name(Some(&leased.owner)) {
-            Some(caller) => self.attempt(context, caller, &leased).await,
+            Some(caller) => self.attempt(context, &caller, &leased).await,
             None => AttemptResult::Failed("the caller is not configured".into(), None),
         };
         self.settle(records, leased, receiver, result).await
