@@ -46,10 +46,16 @@ pub struct CallerKeyConfig {
     #[schemars(regex(pattern = r"^[0-9A-Za-z._-]+$"))]
     #[schemars(extend("patternErrorMessage" = "expected letters, digits, `.`, `_` and `-`"))]
     pub label: String,
-    /// SHA-256 digest of the key, 64 hex digits; `headgate key new` prints both.
+    /// SHA-256 digest of the key, 64 hex digits; `headgate key new` prints both. Required unless there is a `certificate`.
     #[schemars(regex(pattern = r"^[0-9a-fA-F]{64}$"))]
     #[schemars(extend("patternErrorMessage" = "expected a SHA-256 digest of 64 hex digits, as `headgate key new` and `headgate key digest` print it"))]
-    pub key_sha256: String,
+    pub key_sha256: Option<String>,
+    /// In place of a key: a name in the client certificate of connections, on routes whose `authenticate` has
+    /// `client_certificate`: `uri:`, `dns:` or `email:` and a subject alternative name, or `cn:` and the common name of the
+    /// subject, such as `uri:spiffe://prod/web`. Requires `server.tls.client_ca`. Default: none.
+    #[schemars(regex(pattern = r"^(uri|dns|email|cn):."))]
+    #[schemars(extend("patternErrorMessage" = "expected `uri:`, `dns:`, `email:` or `cn:`, and a name of the certificate"))]
+    pub certificate: Option<String>,
     /// Time before which the key is refused, such as `2026-12-01T00:00:00Z`. Default: none.
     pub not_before: Option<String>,
     /// Time from which on the key is refused, such as `2027-03-01T00:00:00Z`; a finding reports a key in use 14 days before it

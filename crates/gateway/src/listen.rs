@@ -293,7 +293,11 @@ fn tls_settings(files: &ListenerTlsPaths, folder: &Path) -> Result<TlsSettings, 
         let reasons: Vec<String> = unusable.into_iter().map(|file| file.reason).collect();
         reasons.join("; ")
     })?;
-    let mut settings = TlsSettings::intermediate("", "").map_err(|error| error.to_string())?;
+    let settings = match &client_authorities {
+        None => TlsSettings::intermediate("", ""),
+        Some(_) => TlsSettings::with_callbacks(Box::new(client_tls::ClientCertificateReader)),
+    };
+    let mut settings = settings.map_err(|error| error.to_string())?;
     settings.set_cert_resolver(Arc::new(SingleCertAndKey::from(identity)));
     settings.enable_h2();
     if let Some(authorities) = client_authorities {

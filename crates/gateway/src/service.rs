@@ -15,6 +15,7 @@ use async_trait::async_trait;
 use headgate_channel::retry_policy::RetryPolicy;
 use headgate_config::snapshot::Snapshot;
 use headgate_config::snapshot::router::{Route, RouteMatch};
+use headgate_core::catalog::caller::client_certificate::CallerCertificate;
 use headgate_core::catalog::client_address::DownstreamClient;
 use headgate_core::filter::view::RequestView;
 use headgate_core::subrequest::SubrequestClient;
@@ -205,8 +206,13 @@ impl GatewayClientConnection {
             params,
             route.protocol,
         );
-        let digest = session.digest();
-        view.is_tls = digest.is_some_and(|digest| digest.ssl_digest.is_some());
+        let tls = session
+            .digest()
+            .and_then(|digest| digest.ssl_digest.as_ref());
+        view.is_tls = tls.is_some();
+        if let Some(certificate) = tls.and_then(|tls| tls.extension.get::<CallerCertificate>()) {
+            view.state.set(certificate.clone());
+        }
         // The exchange is dropped before the connection is finished, so that both use the same memory of this future.
         let (downstream, is_broken) = {
             let mut exchange = self.begin_exchange(session, snapshot, route, view, client);

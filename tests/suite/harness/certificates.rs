@@ -1,7 +1,10 @@
 //! Certificates for one test, and TLS connections that use them.
 
 use super::folder::Folder;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair,
+    SanType,
+};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
@@ -46,6 +49,28 @@ impl Authority {
         let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(names).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        Identity {
+            certificate: certificate.pem(),
+            key: key.serialize_pem(),
+        }
+    }
+
+    /// A certificate of a client with these names: `uri:`, `dns:`, `email:` or `cn:` and the name.
+    pub fn client(&self, names: &[&str]) -> Identity {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name = DistinguishedName::new();
+        for name in names {
+            let (kind, name) = name.split_once(':').unwrap();
+            let text = || name.try_into().unwrap();
+            match kind {
+                "uri" => params.subject_alt_names.push(SanType::URI(text())),
+                "dns" => params.subject_alt_names.push(SanType::DnsName(text())),
+                "email" => params.subject_alt_names.push(SanType::Rfc822Name(text())),
+                _ => params.distinguished_name.push(DnType::CommonName, name),
+            }
+        }
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         Identity {
             certificate: certificate.pem(),

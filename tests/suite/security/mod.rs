@@ -9,6 +9,7 @@ mod caller_keys;
 mod callers_credentials;
 mod chunks;
 mod client_address;
+mod client_certificates;
 mod content_types;
 mod credential_echo;
 mod desync;

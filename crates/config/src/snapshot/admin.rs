@@ -158,7 +158,7 @@ fn build_keys(
     problems: &mut ProblemCollector<'_>,
 ) -> Vec<Arc<AdminKey>> {
     let digests = callers.iter().flat_map(key_digests);
-    let digests = digests.filter_map(|(_, digest)| KeyDigest::from_hex(digest));
+    let digests = digests.filter_map(|(_, digest)| digest);
     let of_callers: HashSet<KeyDigest> = digests.collect();
     let (mut names, mut digests) = (HashSet::new(), HashSet::new());
     let mut keys = Vec::new();

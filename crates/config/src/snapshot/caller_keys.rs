@@ -3,6 +3,7 @@
 use super::ProblemCollector;
 use super::caller_limits::build_key_limits;
 use super::router::Router;
+use super::server::ServerSettings;
 use crate::caller_limits::BudgetConfig;
 use crate::callers::{CallerConfig, CallerKeyConfig};
 use headgate_core::catalog::caller::{Caller, Callers, KeyDigest};
@@ -42,6 +43,7 @@ pub(super) fn build(
         );
         problems.error(at, reason, Some(NO_KEY));
     }
+    check_digest(config.key_sha256.as_deref(), at, problems);
     let only = config
         .key_sha256
         .as_ref()
@@ -69,7 +71,11 @@ pub(super) fn build(
     let keys = key_digests(config).zip(holders);
     let keys = keys.filter_map(|((place, digest), holder)| {
         let at = format!("{at}{place}");
-        let digest = build_digest(digest, &at, problems)?;
+        // Without a digest, that was reported.
+        let digest = digest?;
+        if digest == KeyDigest::from_key(b"") {
+            problems.error(&at, "this is the digest of an empty key", None);
+        }
         Some(BuiltKey { at, digest, holder })
     });
     keys.collect()
@@ -97,21 +103,33 @@ pub(crate) fn describe_duplicate(is_same_caller: bool) -> &'static str {
     }
 }
 
-/// The digests of all keys as they are written, each with its place below that of the caller.
-pub(crate) fn key_digests(config: &CallerConfig) -> impl Iterator<Item = (String, &str)> {
+/// The digests of all keys, each with its place below that of the caller; `None` for one that cannot be used.
+pub(crate) fn key_digests(
+    config: &CallerConfig,
+) -> impl Iterator<Item = (String, Option<KeyDigest>)> + '_ {
     let only = config.key_sha256.iter();
-    let only = only.map(|digest| ("/key_sha256".to_owned(), &**digest));
-    let named = config.keys.iter().enumerate();
-    let named = named.map(|(index, key)| (format!("/keys/{index}/key_sha256"), &*key.key_sha256));
+    let only = only.map(|digest| ("/key_sha256".to_owned(), KeyDigest::from_hex(digest)));
+    let named = config.keys.iter().enumerate().map(|(index, key)| {
+        let (member, digest) = match (&key.key_sha256, &key.certificate) {
+            (None, Some(name)) => ("certificate", Some(certificate_digest(name))),
+            (digest, _) => (
+                "key_sha256",
+                digest.as_deref().and_then(KeyDigest::from_hex),
+            ),
+        };
+        (format!("/keys/{index}/{member}"), digest)
+    });
     only.chain(named)
 }
 
-/// Reports routes of keys that do not exist.
-pub(super) fn check_routes(
+/// Reports routes of keys that do not exist, and keys for certificates that no client is asked for.
+pub(super) fn check(
     configs: &[CallerConfig],
+    server: &ServerSettings,
     router: &Router,
     problems: &mut ProblemCollector<'_>,
 ) {
+    check_certificates(configs, server, problems);
     let known: Vec<&str> = router.routes().iter().map(|route| &*route.name).collect();
     for (index, config) in configs.iter().enumerate() {
         check_key_routes(config, &format!("/callers/{index}"), &known, problems);
@@ -139,16 +157,43 @@ pub(crate) fn check_key_routes(
     }
 }
 
-fn build_digest(text: &str, at: &str, problems: &mut dyn ConfigProblemSink) -> Option<KeyDigest> {
-    let digest = KeyDigest::from_hex(text);
-    if digest.is_none() {
+/// What stands for a name in a client certificate. Names of hosts are the same in any case.
+fn certificate_digest(name: &str) -> KeyDigest {
+    match name.starts_with("dns:") {
+        true => KeyDigest::from_certificate_name(&name.to_ascii_lowercase()),
+        false => KeyDigest::from_certificate_name(name),
+    }
+}
+
+/// Reports keys for certificates of clients, if the listener asks for none.
+fn check_certificates(
+    configs: &[CallerConfig],
+    server: &ServerSettings,
+    problems: &mut ProblemCollector<'_>,
+) {
+    let tls = server.tls.as_ref();
+    if tls.is_some_and(|tls| tls.client_ca.is_some()) {
+        return;
+    }
+    let keys = configs.iter().enumerate();
+    let mut keys = keys.flat_map(|(caller, config)| {
+        let keys = config.keys.iter().enumerate();
+        let keys = keys.filter(|(_, key)| key.certificate.is_some());
+        keys.map(move |(key, _)| format!("/callers/{caller}/keys/{key}/certificate"))
+    });
+    if let Some(at) = keys.next() {
+        let reason = "no client sends a certificate: the listener asks for none";
+        let hint = "set `server.tls.client_ca` to the authorities of these certificates";
+        problems.error(&at, reason, Some(hint));
+    }
+}
+
+/// Reports a member `key_sha256` of `at` that is no digest.
+fn check_digest(text: Option<&str>, at: &str, problems: &mut dyn ConfigProblemSink) {
+    if text.is_some_and(|text| KeyDigest::from_hex(text).is_none()) {
         let reason = "expected a SHA-256 digest of 64 hex digits";
-        problems.error(at, reason, Some(NO_KEY));
+        problems.error(&format!("{at}/key_sha256"), reason, Some(NO_KEY));
     }
-    if digest == Some(KeyDigest::from_key(b"")) {
-        problems.error(at, "this is the digest of an empty key", None);
-    }
-    digest
 }
 
 fn build_key(
@@ -158,7 +203,8 @@ fn build_key(
 ) -> CallerKey {
     let CallerKeyConfig {
         label,
-        key_sha256: _,
+        key_sha256,
+        certificate,
         not_before,
         not_after,
         models,
@@ -166,6 +212,11 @@ fn build_key(
         networks,
         budget: _,
     } = config;
+    check_digest(key_sha256.as_deref(), at, problems);
+    if key_sha256.is_some() == certificate.is_some() {
+        let reason = format!("key `{label}` needs one of `key_sha256` and `certificate`");
+        problems.error(at, reason, Some(NO_KEY));
+    }
     for (name, list) in [
         ("models", models),
         ("routes", routes),

@@ -16,6 +16,8 @@ mod channel_models;
 mod channel_protocols;
 pub mod channels;
 mod client_address;
+pub mod client_certificates;
+mod config_warnings;
 mod credentials;
 mod dialects;
 pub mod directory;
@@ -46,10 +48,11 @@ mod upstream_tls;
 mod usability;
 
 use crate::LoadedConfig;
-use crate::problem::{ConfigProblem, InvalidConfig};
+use crate::problem::InvalidConfig;
 use crate::routes::GatewayConfig;
 use admin::AdminAccessRules;
 use caller_sources::CallerSources;
+pub use config_warnings::ConfigWarnings;
 use directory::{CallerDirectory, ExternalCallerContext};
 use failover::GatewayRetryBudgetLimits;
 pub use feature_schemas::feature_schemas;
@@ -134,17 +137,6 @@ pub type VariableLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 pub struct BuiltSnapshot {
     pub snapshot: Snapshot,
     pub warnings: ConfigWarnings,
-}
-
-/// The warnings of a valid configuration.
-#[derive(Debug, Default)]
-pub struct ConfigWarnings {
-    /// The first warnings in the file.
-    pub shown: Vec<ConfigProblem>,
-    /// The number of further warnings.
-    pub more: usize,
-    /// All warnings in the format of `check`, with their lines of the file; empty if there are none.
-    pub text: String,
 }
 
 /// Reads and builds the configuration at `path`, completely or not at all.
@@ -342,7 +334,7 @@ pub fn build_loaded(
         feature.check_use(&features, &mut problems);
     }
     callers::check_enforced((&declared, &groups), &router, &filters, &mut problems);
-    caller_keys::check_routes(&declared, &router, &mut problems);
+    caller_keys::check(&declared, &server, &router, &mut problems);
     budgets::check_enforced(
         (&declared, &groups, &budgets),
         &router,

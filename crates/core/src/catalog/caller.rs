@@ -1,5 +1,6 @@
 //! Callers: their keys, the models they may use, and their limits.
 
+pub mod client_certificate;
 pub mod external_callers;
 
 use super::caller_key::CallerKey;
@@ -7,6 +8,7 @@ use super::limits::CallerLimits;
 use super::verified_keys::VerifiedKeys;
 use super::webhook_secret::CallerDeliverySigningKey;
 use crate::scalar::model_pattern::ModelPattern;
+use client_certificate::CallerCertificate;
 use external_callers::ExternalCallers;
 use headgate_protocol::hex::{self, HexDisplay};
 use sha2::{Digest, Sha256};
@@ -50,10 +52,20 @@ pub struct Callers {
     external: ExternalCallers,
 }
 
+/// A client certificate has names of two callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AmbiguousCertificate;
+
 impl KeyDigest {
     /// The digest of a key as the caller sends it.
     pub fn from_key(key: &[u8]) -> Self {
         Self(Sha256::digest(key).into())
+    }
+
+    /// What stands for a name in a client certificate. No header has a NUL, so that nobody can send a key of this digest.
+    pub fn from_certificate_name(name: &str) -> Self {
+        let digest = Sha256::new_with_prefix(b"\0certificate\0");
+        Self(digest.chain_update(name).finalize().into())
     }
 
     /// Parses 64 hex digits; `None` for any other text.
@@ -207,6 +219,29 @@ impl Callers {
         };
         self.verified.add(key, caller);
         Some(caller.clone())
+    }
+
+    /// The caller who has a client certificate with one of these names.
+    ///
+    /// # Errors
+    /// Two callers have one.
+    pub fn find_by_certificate(
+        &self,
+        certificate: &CallerCertificate,
+    ) -> Result<Option<Arc<Caller>>, AmbiguousCertificate> {
+        let mut found: Option<Arc<Caller>> = None;
+        for name in certificate.names() {
+            let declared = self.find_by_digest(name.digest).cloned();
+            let Some(caller) = declared.or_else(|| self.external.holder(name.digest)) else {
+                continue;
+            };
+            match &found {
+                Some(other) if other.name != caller.name => return Err(AmbiguousCertificate),
+                Some(_) => {}
+                None => found = Some(caller),
+            }
+        }
+        Ok(found)
     }
 
     /// The caller of `routes.yaml` that requests with a key of this digest have.

@@ -1,10 +1,12 @@
 //! `authenticate`: identifies the caller by its API key or token, before the body is read.
 
+mod certificate;
 mod key_place;
 mod token_holder;
 
 use crate::issuer::token_issuer::AcceptedIssuers;
 use crate::key_usage::{KeyName, KeyUsages};
+use certificate::CertificatePrecedence;
 use headgate_core::catalog::caller::{Caller, Callers};
 use headgate_core::catalog::caller_key::{CallerKey, CallerKeyRefusal};
 use headgate_core::catalog::client_address::DownstreamClient;
@@ -41,7 +43,11 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     settings: Some(settings_schema::<AuthenticateConfig>),
     bare: true,
     build: |settings, context| {
-        let AuthenticateConfig { headers, jwt } = read_settings_or_default(settings)?;
+        let AuthenticateConfig {
+            headers,
+            jwt,
+            client_certificate,
+        } = read_settings_or_default(settings)?;
         Ok(Arc::new(AuthenticateFilter {
             callers: context.callers.clone(),
             usages: context.features.get(),
@@ -49,6 +55,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             key_headers: key_headers(context.protocol, &headers),
             schemes: schemes(context),
             tokens: token_holder::accepted_issuers(&jwt, context)?,
+            certificates: client_certificate,
         }))
     },
 };
@@ -64,6 +71,10 @@ struct AuthenticateConfig {
     /// Issuers of `issuers` whose tokens authenticate callers on the route, as `authorization: Bearer <token>`. What has not
     /// the form of a token is a key. Default: none.
     jwt: Vec<String>,
+    /// Whether the client certificate of the connection authenticates the caller whose `keys` have one of its names: `first`,
+    /// whatever key is sent, for SDKs that cannot send none, or `last`, if neither a key nor a token is sent. Requires
+    /// `server.tls.client_ca`. Default: it does not.
+    client_certificate: Option<CertificatePrecedence>,
 }
 
 /// A header in which the SDKs of an API send the key.
@@ -87,6 +98,7 @@ struct AuthenticateFilter {
     schemes: Vec<String>,
     /// `None` if the route takes keys only.
     tokens: Option<AcceptedIssuers>,
+    certificates: Option<CertificatePrecedence>,
 }
 
 fn key_headers(protocol: Option<Protocol>, configured: &[KeyHeaderConfig]) -> Vec<HeaderName> {
@@ -122,6 +134,14 @@ impl Filter for AuthenticateFilter {
     }
 
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        match self.identify_by_certificate(request) {
+            Ok(None) => {}
+            Ok(Some(caller)) => {
+                request.caller = Some(caller);
+                return HookResult::next();
+            }
+            Err(fault) => return HookResult::fail(fault),
+        }
         if let Some(tokens) = self.tokens.as_ref().filter(|_| may_have_token(request)) {
             return self.identify_token_holder(tokens, request);
         }
@@ -234,6 +254,7 @@ mod tests {
             route: "chat".into(),
             key_headers: key_headers(protocol, configured),
             tokens: None,
+            certificates: None,
             schemes: match protocol {
                 Some(Protocol::FamilyA) => vec!["Key".to_owned()],
                 _ => Vec::new(),

@@ -268,7 +268,7 @@ impl DirectoryState {
     ) -> Vec<Arc<str>> {
         let mut evicted = Vec::new();
         let keys = key_digests(config);
-        let keys = keys.filter_map(|(at, text)| Some((at, KeyDigest::from_hex(text)?)));
+        let keys = keys.filter_map(|(at, digest)| Some((at, digest?)));
         for (at, digest) in keys {
             let Some(owner) = self.owners.get(&digest) else {
                 continue;
@@ -307,8 +307,7 @@ impl DirectoryState {
     /// Takes a caller out of use, with its keys.
     fn release(&mut self, name: &str) -> Option<UsedCaller> {
         let (name, used) = self.used.remove_entry(name)?;
-        for (_, text) in key_digests(&used.config) {
-            let digest = KeyDigest::from_hex(text);
+        for (_, digest) in key_digests(&used.config) {
             let owned = digest.filter(|digest| self.owners.get(digest) == Some(&name));
             if let Some(digest) = owned {
                 self.owners.remove(&digest);
@@ -358,13 +357,16 @@ fn name_taken(holder: &CallerNameHolder) -> CallerProblem {
 
 /// The last accepted state of a caller without the keys that its new one lacks; `None` if it has none left.
 fn remaining(last: &CallerConfig, new: &CallerConfig) -> Option<Arc<CallerConfig>> {
-    let kept: HashSet<String> = key_digests(new)
-        .map(|(_, digest)| digest.to_ascii_lowercase())
-        .collect();
-    let is_kept = |digest: &String| kept.contains(&digest.to_ascii_lowercase());
+    let kept: HashSet<_> = key_digests(new).filter_map(|(_, digest)| digest).collect();
+    let is_kept = |digest: Option<KeyDigest>| digest.is_some_and(|digest| kept.contains(&digest));
     let mut rest = last.clone();
-    rest.key_sha256 = rest.key_sha256.filter(is_kept);
-    rest.keys.retain(|key| is_kept(&key.key_sha256));
+    let digests: Vec<_> = key_digests(last)
+        .map(|(_, digest)| is_kept(digest))
+        .collect();
+    let (only, named) = digests.split_at(usize::from(last.key_sha256.is_some()));
+    rest.key_sha256 = rest.key_sha256.filter(|_| only.first() == Some(&true));
+    let mut named = named.iter();
+    rest.keys.retain(|_| named.next() == Some(&true));
     let has_keys = rest.key_sha256.is_some() || !rest.keys.is_empty();
     has_keys.then(|| Arc::new(rest))
 }
