@@ -21,6 +21,7 @@ use headgate_config::snapshot::admin::{AdminAccessRules, KEYS_REQUIRED, KEYS_REQ
 use headgate_config::snapshot::server::{AccessLogTarget, ServerSettings};
 use headgate_gateway::listen::{HttpAppServerLimits, ListenSocket, ServerProcess};
 use headgate_gateway::{Gateway, listen};
+use headgate_issuance::issuance::Issuance;
 use headgate_observe::access_log::AccessLog;
 use headgate_observe::line_writer::LogSink;
 use headgate_observe::metrics::Metrics;
@@ -107,11 +108,13 @@ pub fn gateway(
     let ready = Arc::new(AtomicBool::new(true));
     let channels = Arc::new(ChannelStates::new(metrics.clone()));
     channels.retain(&snapshot.catalog);
+    let issuance = Arc::new(Issuance::new(reloader.clone()));
     let pages = AdminApp {
         features,
         pages: Arc::new(AdminPages::new(features)),
         reloader: reloader.clone(),
         channels: channels.clone(),
+        issuance: issuance.clone(),
         metrics: metrics.clone(),
         access_log: access_log.clone(),
         ready: ready.clone(),
@@ -170,6 +173,7 @@ pub fn gateway(
     if let Err(error) = reload::watch::start(reloader) {
         tracing::warn!(%error, "cannot watch the configuration for changes; use SIGHUP or POST /reload");
     }
+    issuance.start()?;
     lifecycle::start(life)?;
     tracing::info!(
         %listen,

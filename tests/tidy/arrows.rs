@@ -25,7 +25,7 @@ const LAYERS: &[&[&str]] = &[
     ],
     &["observe"],
     &["config", "channel"],
-    &["gateway"],
+    &["gateway", "issuance"],
     &["admin", "convert", "top"],
 ];
 /// Crates that only some may name; the program may name all.

@@ -33,6 +33,13 @@ impl<'r> ActionAuditGuard<'r> {
         self.status = Some(status);
     }
 
+    /// The name of the object in the path or the body, as the log may have it.
+    fn named_subject(&self) -> Option<String> {
+        let name = self.request.subject.get()?;
+        let is_short = name.len() <= SUBJECT_BYTES_MAX;
+        is_short.then(|| secret_shape::masked(name).into_owned())
+    }
+
     /// The name of the object in the query, as the log may have it.
     fn subject_name(&self, subject: ActionTargetParameter) -> Option<String> {
         let name = self.request.parameter(subject.parameter)?;
@@ -47,7 +54,10 @@ impl<'r> ActionAuditGuard<'r> {
 impl Drop for ActionAuditGuard<'_> {
     fn drop(&mut self) {
         let subject = self.action.subject;
-        let subject = subject.and_then(|subject| self.subject_name(subject));
+        let subject = match subject {
+            Some(subject) => self.subject_name(subject),
+            None => self.named_subject(),
+        };
         let AdminRequest { client, user, .. } = self.request;
         write_line(self.action.name, subject, user, client, self.status);
     }

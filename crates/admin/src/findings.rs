@@ -6,6 +6,7 @@ mod counter_history;
 mod counter_increase;
 pub mod counter_rules;
 pub mod history;
+mod issuance;
 mod process;
 mod requests;
 mod services;
@@ -46,6 +47,7 @@ fn all(app: &AdminApp) -> Vec<LiveFinding> {
     findings.extend(process::findings(app));
     findings.extend(callers::findings(app));
     findings.extend(services::findings(app));
+    findings.extend(issuance::findings(app));
     findings.extend(app.findings.counter_findings());
     let faults = findings
         .iter()

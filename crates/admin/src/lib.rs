@@ -2,6 +2,7 @@
 
 pub mod access;
 mod audit;
+mod callers_page;
 mod captures_page;
 mod channel_actions;
 mod channels_page;
@@ -37,13 +38,14 @@ use headgate_config::snapshot::admin::AdminAccessRules;
 use headgate_core::catalog::caller::KeyDigest;
 use headgate_core::feature::FeatureList;
 use headgate_core::serve::{AppClientConnection, AppResponse, HttpApp};
+use headgate_issuance::issuance::Issuance;
 use headgate_observe::access_log::AccessLog;
 use headgate_observe::log_filter::LogFilterControl;
 use headgate_observe::metrics::Metrics;
 use headgate_protocol::credential_names::{decoded, member_names_credential};
 use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, Request, StatusCode, Uri, header};
-use page::{AdminRequest, PageAccess};
+use page::AdminRequest;
 use refusal::{AdminRefusal, TEXT};
 use router::AdminPages;
 use std::sync::Arc;
@@ -70,6 +72,8 @@ pub struct AdminApp {
     pub pages: Arc<AdminPages>,
     pub reloader: Arc<SnapshotReloader>,
     pub channels: Arc<ChannelStates>,
+    /// Callers of the state store.
+    pub issuance: Arc<Issuance>,
     pub metrics: Arc<Metrics>,
     pub access_log: Arc<AccessLog>,
     /// False once the process is told to stop, so that load balancers send no new traffic here.
@@ -119,9 +123,15 @@ impl AdminApp {
             true => AdminUser::Unknown,
             false => self.access.user(http.headers(), &client, rules)?,
         };
-        let request = Arc::new(AdminRequest { http, client, user });
+        let request = AdminRequest {
+            subject: page.named_subject(http.uri().path()),
+            http,
+            client,
+            user,
+        };
+        let request = Arc::new(request);
         let permitted = page.access.check(&request.user, rules);
-        let (PageAccess::Act(action), false) = (&page.access, request.user.is_unknown()) else {
+        let (Some((action, _)), false) = (page.access.action(), request.user.is_unknown()) else {
             permitted?;
             return Ok(page.respond(self, &request).await);
         };

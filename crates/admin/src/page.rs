@@ -13,7 +13,9 @@ use headgate_core::feature::pages::{
 use headgate_core::serve::{AppClientConnection, AppResponse};
 use headgate_protocol::credential_names::decoded;
 use http::{Method, Request};
-use std::sync::Arc;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const HTML: &str = "text/html";
@@ -47,10 +49,12 @@ pub(super) enum PageAccess {
     Open(OpenAdminPage),
     /// Everyone who reaches the listener by its own name.
     Public,
-    /// Keys of both roles; without keys, everyone who reaches the listener.
+    /// Keys of all roles; without keys, everyone who reaches the listener.
     Read,
     /// Keys with the role `act`.
     Act(AuditedAdminAction),
+    /// Keys with the role `issue`.
+    Issue(AuditedAdminAction),
 }
 
 /// Responds to a request that may use the page. All admin pages share one thread, which must wait for nothing: probes
@@ -62,14 +66,20 @@ pub(super) enum PageResponder {
     /// On a thread of its own: takes locks, reads files or makes large pages.
     Blocking(fn(&AdminApp, &AdminRequest) -> AppResponse),
     /// On that thread: waits for others without blocking it.
+    Waiting(fn(AdminApp, Arc<AdminRequest>) -> PageResponse),
+    /// As [`Self::Waiting`], with what a feature may see.
     Feature(FeaturePageResponder),
 }
+
+pub(super) type PageResponse = Pin<Box<dyn Future<Output = AppResponse> + Send>>;
 
 /// A request, and who sends it.
 pub(super) struct AdminRequest {
     pub http: Request<Bytes>,
     pub client: AppClientConnection,
     pub user: AdminUser,
+    /// The object of the action, if the path or the body names it.
+    pub subject: OnceLock<String>,
 }
 
 impl From<&FeatureAdminPage> for AdminPage {
@@ -94,6 +104,7 @@ impl AdminPage {
     pub async fn respond(&self, app: &AdminApp, request: &Arc<AdminRequest>) -> AppResponse {
         match self.respond {
             PageResponder::Immediate(respond) => respond(app, request),
+            PageResponder::Waiting(respond) => respond(app.clone(), request.clone()).await,
             PageResponder::Feature(respond) => {
                 let snapshot = app.reloader.current();
                 let http_path = request.http.uri().path().to_owned();
@@ -120,9 +131,15 @@ impl AdminPage {
     }
 
     /// The last segment of a path, if the page is at every such path.
-    fn segment<'p>(&self, path: &'p str) -> Option<&'p str> {
+    pub fn segment<'p>(&self, path: &'p str) -> Option<&'p str> {
         let segment = path.strip_prefix(self.path.strip_suffix(SEGMENT)?)?;
         (!segment.is_empty() && !segment.contains('/')).then_some(segment)
+    }
+
+    /// The object of the action, if the path names it.
+    pub fn named_subject(&self, path: &str) -> OnceLock<String> {
+        let subject = self.segment(path).map(str::to_owned);
+        subject.map_or_else(OnceLock::new, OnceLock::from)
     }
 
     /// What the document of the HTTP API has of the page.
@@ -137,6 +154,7 @@ impl AdminPage {
                 PageAccess::Act(action) => AdminPageUser::Actor {
                     needs_key: action.needs_key,
                 },
+                PageAccess::Issue(_) => AdminPageUser::Issuer,
             },
             parameters: self.parameters,
             content_type: self.content_type,
@@ -154,9 +172,22 @@ impl PageAccess {
         })
     }
 
-    /// Whether the page acts, so that the audit log has a line of each request.
-    pub fn is_action(&self) -> bool {
-        matches!(self, Self::Act(_))
+    /// An action on a caller, which the path or the body names.
+    pub const fn issue(name: &'static str) -> Self {
+        Self::Issue(AuditedAdminAction {
+            name,
+            subject: None,
+            needs_key: true,
+        })
+    }
+
+    /// What the page does if it acts, so that the audit log has a line of each request, and the role that it needs.
+    pub fn action(&self) -> Option<(&AuditedAdminAction, AdminRole)> {
+        match self {
+            Self::Act(action) => Some((action, AdminRole::Act)),
+            Self::Issue(action) => Some((action, AdminRole::Issue)),
+            Self::Open(_) | Self::Public | Self::Read => None,
+        }
     }
 
     /// Whether the page has no content, so that it may be requested under any host name.
@@ -174,24 +205,26 @@ impl PageAccess {
 
     /// Checks that a user may use the page.
     pub fn check(&self, user: &AdminUser, rules: &AdminAccessRules) -> Result<(), AdminRefusal> {
-        let action = match self {
-            Self::Public => return Ok(()),
-            Self::Open(_) if self.is_open(rules) => return Ok(()),
-            Self::Open(_) | Self::Read => None,
-            Self::Act(action) => Some(action),
-        };
+        if matches!(self, Self::Public) || self.is_open(rules) {
+            return Ok(());
+        }
+        let action = self.action();
         match user {
             AdminUser::Unknown if rules.has_keys() => Err(AdminRefusal::NoKey),
             AdminUser::Unknown => Err(AdminRefusal::KeysRequired),
-            AdminUser::KeyHolder(key) if action.is_some() && key.role == AdminRole::Read => {
-                Err(AdminRefusal::ReadOnly)
-            }
+            AdminUser::KeyHolder(key) => match action {
+                Some((_, needed)) if key.role != needed => Err(AdminRefusal::WrongRole {
+                    role: key.role,
+                    needed,
+                }),
+                _ => Ok(()),
+            },
             AdminUser::Loopback | AdminUser::WithoutKeys
-                if action.is_some_and(|action| action.needs_key) =>
+                if action.is_some_and(|(action, _)| action.needs_key) =>
             {
                 Err(AdminRefusal::ActsWithKeyOnly)
             }
-            AdminUser::KeyHolder(_) | AdminUser::Loopback | AdminUser::WithoutKeys => Ok(()),
+            AdminUser::Loopback | AdminUser::WithoutKeys => Ok(()),
         }
     }
 }

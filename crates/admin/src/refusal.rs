@@ -1,5 +1,6 @@
 //! Why a request to the admin pages is refused: the status, and the sentence that names the way out.
 
+use headgate_config::snapshot::admin::AdminRole;
 use headgate_core::serve::AppResponse;
 use http::{HeaderValue, StatusCode, header};
 use std::time::Duration;
@@ -23,8 +24,11 @@ pub(super) enum AdminRefusal {
     TooManyFailures {
         wait: Duration,
     },
-    /// The key may read only.
-    ReadOnly,
+    /// The key has another role than the page needs.
+    WrongRole {
+        role: AdminRole,
+        needed: AdminRole,
+    },
     /// Without keys, only `POST /reload` acts.
     ActsWithKeyOnly,
     /// There are no keys, and other machines may reach the address.
@@ -67,9 +71,10 @@ impl AdminRefusal {
             Self::KeyInUrl => StatusCode::BAD_REQUEST,
             Self::NoKey | Self::WrongKey => StatusCode::UNAUTHORIZED,
             Self::TooManyFailures { .. } => StatusCode::TOO_MANY_REQUESTS,
-            Self::ForeignOrigin | Self::ReadOnly | Self::ActsWithKeyOnly | Self::KeysRequired => {
-                StatusCode::FORBIDDEN
-            }
+            Self::ForeignOrigin
+            | Self::WrongRole { .. }
+            | Self::ActsWithKeyOnly
+            | Self::KeysRequired => StatusCode::FORBIDDEN,
             Self::TooManyStreams { .. } => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -95,6 +100,13 @@ impl AdminRefusal {
             Self::TooManyStreams { max } => {
                 return format!("{max} event streams are open, which is the maximum; close one");
             }
+            Self::WrongRole { role, needed } => {
+                return format!(
+                    "this key has the role `{}`; use a key with the role `{}`",
+                    role.name(),
+                    needed.name()
+                );
+            }
             Self::ForeignOrigin => {
                 "requests from web pages of another origin are refused; send no `Origin` header (curl sends none), or use the pages of this listener"
             }
@@ -107,9 +119,8 @@ impl AdminRefusal {
             Self::WrongKey => {
                 "incorrect admin key; check it against `server.admin_keys` with `headgate key digest`"
             }
-            Self::ReadOnly => "this key has the role `read`; use a key with the role `act`",
             Self::ActsWithKeyOnly => {
-                "without `server.admin_keys` only `POST /reload` acts; add a key with the role `act` (`headgate key new` prints a key and its digest)"
+                "without `server.admin_keys` only `POST /reload` acts; add a key with the role `act`, or `issue` for callers (`headgate key new` prints a key and its digest)"
             }
             Self::KeysRequired => {
                 "other machines may reach this listener, and no key protects it; add `server.admin_keys`, or write `server.admin_without_keys: true` if operators alone can reach it"

@@ -18,13 +18,14 @@ impl AdminPages {
         let others = features.iter().flat_map(|feature| feature.admin_pages());
         let (actions, reading): (Vec<_>, Vec<_>) = others
             .map(AdminPage::from)
-            .partition(|page| page.access.is_action());
+            .partition(|page| page.access.action().is_some());
         let pages = [
             tables::STATE,
             &reading,
             tables::PROCESS,
             &actions,
             tables::CHANNEL_ACTIONS,
+            tables::CALLERS,
         ];
         Self(pages.concat())
     }

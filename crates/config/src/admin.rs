@@ -24,8 +24,10 @@ pub struct AdminKeyConfig {
 pub enum AdminRoleConfig {
     /// Reads all pages.
     Read,
-    /// Also acts: reloads, drains channels, resets their health, redrives callbacks.
+    /// Also acts: reloads, drains channels, resets their health, redrives callbacks. Issues no keys.
     Act,
+    /// Reads all pages, makes, changes and deletes callers of the state store, and does nothing that `act` does.
+    Issue,
 }
 
 /// An admin page that can be opened to requests without a key.

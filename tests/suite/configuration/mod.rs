@@ -4,6 +4,7 @@ mod broken_files;
 pub mod check;
 mod check_affinity;
 mod check_budgets;
+mod check_caller_store;
 mod check_channel_errors;
 mod check_dialects;
 mod check_model_patterns;

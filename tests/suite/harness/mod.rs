@@ -19,6 +19,7 @@ pub mod http2;
 pub mod http2_frames;
 pub mod http2_provider;
 pub mod images;
+pub mod issuance;
 pub mod media;
 pub mod media_files;
 pub mod name_server;

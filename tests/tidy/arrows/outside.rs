@@ -99,6 +99,7 @@ pub(super) const OUTSIDE: &[(&str, &[&str])] = &[
             "tracing",
             "plugins",
             "channel",
+            "issuance",
             "gateway",
             "admin",
             "cli",

@@ -28,6 +28,8 @@ pub enum AdminPageUser {
     Reader,
     /// Holders of a key with the role `act`; everyone where the listener has no keys, if that is allowed for the page.
     Actor { needs_key: bool },
+    /// Holders of a key with the role `issue`.
+    Issuer,
 }
 
 impl AdminPageDescription {
@@ -37,7 +39,7 @@ impl AdminPageDescription {
         let security = match self.user {
             AdminPageUser::Everyone => json!([]),
             AdminPageUser::Reader | AdminPageUser::Actor { needs_key: false } => json!([{}, key]),
-            AdminPageUser::Actor { needs_key: true } => json!([key]),
+            AdminPageUser::Actor { needs_key: true } | AdminPageUser::Issuer => json!([key]),
         };
         let has_name = self.path.ends_with("{name}");
         let name = has_name.then(|| {
@@ -64,6 +66,9 @@ impl AdminPageDescription {
         if has_name || !self.parameters.is_empty() {
             operation["parameters"] = name.into_iter().chain(parameters).collect();
         }
+        if self.user == AdminPageUser::Issuer {
+            self.add_change(&mut operation);
+        }
         if self.user != AdminPageUser::Everyone {
             let text = |description: &str| json!({"description": description, "content": {"text/plain": {"schema": {"type": "string"}}}});
             operation["responses"]["401"] = text("The key is missing or unknown.");
@@ -71,6 +76,41 @@ impl AdminPageDescription {
                 text("The key, or the listener without keys, may not do this.");
         }
         operation
+    }
+
+    /// Adds what changes of callers have besides: headers, a body, and errors.
+    fn add_change(&self, operation: &mut Value) {
+        let header = |name: &str, description: &str| json!({"name": name, "in": "header", "required": false, "description": description, "schema": {"type": "string"}});
+        let key = "The same request with the same key again changes nothing more.";
+        let mut parameters = operation["parameters"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        parameters.push(header("Idempotency-Key", key));
+        if self.path.ends_with("{name}") {
+            let version = "The `ETag` of the version that is changed; 412 for another one.";
+            parameters.push(header("If-Match", version));
+        }
+        operation["parameters"] = Value::Array(parameters);
+        let json = json!({"application/json": {"schema": {"type": "object"}}});
+        if self.method != Method::DELETE {
+            operation["requestBody"] = json!({"required": true, "content": json});
+        }
+        for (status, description) in [
+            ("400", "The body is not valid; `problems` has the places."),
+            ("404", "There is no such caller."),
+            (
+                "409",
+                "The name is taken, or somebody else has changed the caller.",
+            ),
+            ("503", "The state store is unreachable."),
+        ] {
+            operation["responses"][status] = json!({"description": description, "content": json});
+        }
+        if self.method == Method::POST {
+            operation["responses"]["201"] =
+                json!({"description": "The caller and its new keys.", "content": json});
+        }
     }
 
     /// Such as `admin_post_channels_drain`.

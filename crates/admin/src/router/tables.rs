@@ -3,7 +3,7 @@
 use crate::page::{AdminPage, CSS, EVENTS, HTML, JSON, PLAIN, PageAccess, PageResponder, SCRIPT};
 use crate::refusal::TEXT;
 use crate::{
-    captures_page, channel_actions, channels_page, config_page, dashboard, findings,
+    callers_page, captures_page, channel_actions, channels_page, config_page, dashboard, findings,
     log_filter_page, login, metrics_page, openapi_page, overview, prompt_cache_page, reload_page,
     requests_page, traffic_page,
 };
@@ -340,5 +340,54 @@ pub(super) static CHANNEL_ACTIONS: &[AdminPage] = &[
         content_type: JSON,
         access: PageAccess::act("reset_channel", "channel"),
         respond: PageResponder::Blocking(channel_actions::reset),
+    },
+];
+
+/// The callers of the state store.
+pub(super) static CALLERS: &[AdminPage] = &[
+    AdminPage {
+        method: Method::GET,
+        path: "/callers",
+        summary: "Callers of the state store, in the order of their names.",
+        parameters: callers_page::LIST_PARAMETERS,
+        content_type: JSON,
+        access: PageAccess::Read,
+        respond: PageResponder::Waiting(callers_page::list),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/callers/{name}",
+        summary: "One caller of the state store.",
+        parameters: &[],
+        content_type: JSON,
+        access: PageAccess::Read,
+        respond: PageResponder::Waiting(callers_page::show),
+    },
+    AdminPage {
+        method: Method::POST,
+        path: "/callers",
+        summary: "Makes a caller in the state store, and shows its keys once.",
+        parameters: &[],
+        content_type: JSON,
+        access: PageAccess::issue("create_caller"),
+        respond: PageResponder::Waiting(callers_page::create),
+    },
+    AdminPage {
+        method: Method::PATCH,
+        path: "/callers/{name}",
+        summary: "Changes a caller of the state store by a JSON merge patch; shows new keys once.",
+        parameters: &[],
+        content_type: JSON,
+        access: PageAccess::issue("change_caller"),
+        respond: PageResponder::Waiting(callers_page::change),
+    },
+    AdminPage {
+        method: Method::DELETE,
+        path: "/callers/{name}",
+        summary: "Deletes a caller of the state store; its keys are refused within two seconds everywhere.",
+        parameters: &[],
+        content_type: JSON,
+        access: PageAccess::issue("delete_caller"),
+        respond: PageResponder::Waiting(callers_page::delete),
     },
 ];

@@ -34,6 +34,7 @@ pub struct AdminKey {
 pub enum AdminRole {
     Read,
     Act,
+    Issue,
 }
 
 /// A page that can be opened to requests without a key.
@@ -74,6 +75,7 @@ impl AdminRole {
         match self {
             Self::Read => "read",
             Self::Act => "act",
+            Self::Issue => "issue",
         }
     }
 }
@@ -195,6 +197,7 @@ fn role(config: AdminRoleConfig) -> AdminRole {
     match config {
         AdminRoleConfig::Read => AdminRole::Read,
         AdminRoleConfig::Act => AdminRole::Act,
+        AdminRoleConfig::Issue => AdminRole::Issue,
     }
 }
 

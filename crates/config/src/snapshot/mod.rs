@@ -210,18 +210,15 @@ pub fn build_loaded(
     let spooling = spooling::build(&spool, &folder, &mut problems);
     files.extend(upstream_tls::channel_files(&channels, &folder));
     files.extend(services::files(&declared_services, &folder));
-    files.extend(tracing::files(declared_tracing.as_ref(), &folder));
+    let traced = declared_tracing.as_ref();
+    files.extend(tracing::files(traced, &folder));
     let state = state::build(&state, &folder, shared.list.stores(), &mut problems);
+    caller_sources::check_store(caller_sources.as_ref(), &task_keys, &state, &mut problems);
     let egress = Arc::new(egress::build(&egress, &mut problems));
     let services = services::build(&declared_services, &folder, &shared.services, &mut problems);
     let services = Arc::new(services);
-    let tracing = tracing::build(
-        declared_tracing.as_ref(),
-        &folder,
-        &shared.traces,
-        &mut problems,
-    );
-    tracing::warn_without(declared_tracing.as_ref(), &routes, &mut problems);
+    let tracing = tracing::build(traced, &folder, &shared.traces, &mut problems);
+    tracing::warn_without(traced, &routes, &mut problems);
     let mut features = shared.features.clone();
     let finding_codes = shared.list.finding_codes();
     for feature in shared.list.iter() {

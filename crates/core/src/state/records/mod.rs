@@ -75,6 +75,10 @@ record_kinds! {
     BatchFile = "batch_file",
     /// A batch of a caller, and each file of its results.
     Batch = "batch",
+    /// A caller that the admin pages have made, sealed.
+    IssuedCaller = "issued_caller",
+    /// A change of such a caller, for the other gateways.
+    CallerChange = "caller_change",
 }
 
 /// The key of a record about something of an owner, by its id: unique for both, in plain characters, and without either.

@@ -1,0 +1,12 @@
+//! Callers that the admin pages make: their sealed records in the state store, and the replica of these in each gateway.
+
+pub mod change;
+mod change_log;
+mod idempotency;
+pub mod issuance;
+pub mod issued_caller;
+pub mod lookup;
+mod new_key;
+pub mod replica;
+mod request_body;
+mod synchronise;

@@ -1,0 +1,68 @@
+//! Lists and shows callers of the state store, as it has them now.
+
+use crate::change::ChangeRefusal;
+use crate::issuance::{Issuance, KIND};
+use crate::issued_caller::IssuedCaller;
+
+/// The maximum number of callers on a page of the list.
+pub const PAGE_MAX: usize = 200;
+
+/// Callers in the order of their names.
+pub struct IssuedCallerPage {
+    pub callers: Vec<IssuedCaller>,
+    /// The name after which the next page begins.
+    pub next: Option<String>,
+}
+
+impl Issuance {
+    /// The caller of a name, as the store has it now.
+    ///
+    /// # Errors
+    /// There is none, another source has the name, or the store is unreachable.
+    pub async fn find(&self, name: &str) -> Result<IssuedCaller, ChangeRefusal> {
+        let context = self.context()?;
+        self.check_holder(name).await?;
+        let (_, caller) = self.read_named(&context, name).await?;
+        match caller.is_deleted() {
+            true => Err(ChangeRefusal::Unknown(name.to_owned())),
+            false => Ok(caller),
+        }
+    }
+
+    /// Callers with names after `after`, at most `limit`, which is at most [`PAGE_MAX`].
+    ///
+    /// # Errors
+    /// The store is unreachable.
+    pub async fn list(&self, after: &str, limit: usize) -> Result<IssuedCallerPage, ChangeRefusal> {
+        let context = self.context()?;
+        let keys = context.keys()?;
+        let limit = limit.clamp(1, PAGE_MAX);
+        let mut page = IssuedCallerPage {
+            callers: Vec::new(),
+            next: None,
+        };
+        let mut after = after.to_owned();
+        loop {
+            let found = context
+                .state
+                .records()
+                .list(KIND, &after, PAGE_MAX)
+                .get()
+                .await?;
+            let is_last = found.len() < PAGE_MAX;
+            for record in &found {
+                if page.callers.len() == limit {
+                    page.next = Some(after);
+                    return Ok(page);
+                }
+                after = record.key.to_string();
+                let caller = IssuedCaller::open(keys, &record.key, &record.content.value);
+                page.callers
+                    .extend(caller.filter(|caller| !caller.is_deleted()));
+            }
+            if is_last {
+                return Ok(page);
+            }
+        }
+    }
+}
