@@ -197,7 +197,7 @@ impl GatewayClientConnection {
                 return refusal(id).send(session, fault, HeaderMap::new()).await;
             }
         };
-        let mut view = RequestView::new(
+        let view = RequestView::new(
             id,
             request.method.clone(),
             target.path,
@@ -206,13 +206,6 @@ impl GatewayClientConnection {
             params,
             route.protocol,
         );
-        let tls = session
-            .digest()
-            .and_then(|digest| digest.ssl_digest.as_ref());
-        view.is_tls = tls.is_some();
-        if let Some(certificate) = tls.and_then(|tls| tls.extension.get::<CallerCertificate>()) {
-            view.state.set(certificate.clone());
-        }
         // The exchange is dropped before the connection is finished, so that both use the same memory of this future.
         let (downstream, is_broken) = {
             let mut exchange = self.begin_exchange(session, snapshot, route, view, client);
@@ -235,6 +228,13 @@ impl GatewayClientConnection {
         mut view: RequestView,
         client: Option<DownstreamClient>,
     ) -> Exchange<'_> {
+        let tls = session
+            .digest()
+            .and_then(|digest| digest.ssl_digest.as_ref());
+        view.is_tls = tls.is_some();
+        if let Some(certificate) = tls.and_then(|tls| tls.extension.get::<CallerCertificate>()) {
+            view.state.set(certificate.clone());
+        }
         view.route = route.name.clone();
         view.client = client;
         view.subrequests = Some(SubrequestClient::new(self.gateway.clone(), route.timeouts));

@@ -185,6 +185,10 @@ fn make_key(
         problems.push(key_is_made(&child(at, "key_sha256")));
         return Ok(None);
     }
+    if entry.contains_key("certificate") {
+        // It takes the place of a key.
+        return Ok(None);
+    }
     let label = entry
         .get("label")
         .and_then(Value::as_str)

@@ -29,8 +29,11 @@ pub(crate) struct UsageWriter {
 pub(crate) async fn run(context: BackgroundContext) {
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let features = (context.current)().features;
-    let (writer, totals) = (features.get::<UsageWriter>(), features.get::<UsageTotals>());
+    let (writer, totals) = {
+        // Its other values would keep this configuration in memory.
+        let features = (context.current)().features;
+        (features.get::<UsageWriter>(), features.get::<UsageTotals>())
+    };
     loop {
         ticks.tick().await;
         writer.store_changes(&*context.state, &totals).await;

@@ -6,7 +6,6 @@ use headgate_core::finding::{FindingSeverity, LiveFinding};
 
 /// Number of callers that are reported one by one.
 const CALLERS_MAX: usize = 10;
-const CODE: &str = "caller_refused";
 const ADVICE: &str = "Correct the caller; a file is read as soon as it changes. `headgate check` reports all of them.";
 
 pub(super) fn findings(app: &AdminApp) -> Vec<LiveFinding> {
@@ -42,7 +41,7 @@ fn describe(refused: &RefusedCaller) -> LiveFinding {
 fn warning(subject: &str, cause: String) -> LiveFinding {
     LiveFinding {
         severity: FindingSeverity::Warning,
-        code: CODE,
+        code: "caller_refused",
         subject: subject.to_owned(),
         cause,
         advice: ADVICE.into(),

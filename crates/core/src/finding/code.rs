@@ -41,6 +41,7 @@ pub const GATEWAY_FINDING_CODES: &[FindingCode] = &[
     FindingCode::new("provider_rate_limits", Warning),
     FindingCode::new("retries_denied", Warning),
     FindingCode::new("caller_record_refused", Warning),
+    FindingCode::new("caller_refused", Warning),
     FindingCode::new("file_descriptors", Warning),
     FindingCode::new("slow_gateway", Warning),
     FindingCode::new("cost_per_hour", Warning),
