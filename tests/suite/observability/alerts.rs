@@ -230,10 +230,13 @@ async fn an_event_that_fails_is_sent_again_by_the_next_process() {
         json!({"severity": "notice", "codes": ["channel_drained"], "secret": SECRETS[1]});
     let mut config = alert_config(&simulator.url(), &[("ops", &receiver, settings)]);
     config["state"] = json!(state.url());
-    let gateway = Gateway::start(&config).await;
+    let mut gateway = Gateway::start(&config).await;
     drain(&gateway).await;
     let first = receiver.wait_for(1).await[0].clone();
     gateway.process.signal(libc::SIGKILL);
+    eventually("the end of the process", async || gateway.process.ended()).await;
+    // It may have had no time to store that the receiver has failed.
+    assert_eq!(state.change("alert", |_, _| {}), 1);
     receiver.0.next(respond("200 OK"));
     let _next = Gateway::start(&config).await;
     let events = receiver.wait_for(2).await;
