@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use headgate_core::catalog::caller::KeyDigest;
 use headgate_core::catalog::webhook_secret::CallerDeliverySigningKey;
+use headgate_issuance::new_key::draw_key;
 use std::io::{BufRead, Read};
 
 #[derive(clap::Subcommand)]
@@ -24,8 +25,6 @@ pub enum KeyCommand {
     Webhook,
 }
 
-/// The number of random bytes in a caller's key.
-const KEY_BYTES: usize = 24;
 /// The number of random bytes in a key for task ids.
 const TASK_KEY_BYTES: usize = 48;
 /// Longest line that is read as a key, in bytes.
@@ -38,7 +37,7 @@ const NO_KEY: &str = "error: no key on standard input\n  write the key into its 
 pub fn run(command: &KeyCommand) -> Result<(), CommandError> {
     match command {
         KeyCommand::New(args) => {
-            let key = format!("sk-hg-{}", random::<KEY_BYTES>()?);
+            let key = draw_key().map_err(no_random_numbers)?;
             new_caller_key::print(&key, args)?;
         }
         KeyCommand::Digest => {
@@ -84,10 +83,12 @@ fn random<const BYTES: usize>() -> Result<String, CommandError> {
 
 fn random_bytes<const BYTES: usize>() -> Result<[u8; BYTES], CommandError> {
     let mut random = [0; BYTES];
-    getrandom::fill(&mut random).map_err(|error| {
-        CommandError::new(format!(
-            "error: the system's random number generator failed: {error}"
-        ))
-    })?;
+    getrandom::fill(&mut random).map_err(no_random_numbers)?;
     Ok(random)
+}
+
+fn no_random_numbers(error: getrandom::Error) -> CommandError {
+    CommandError::new(format!(
+        "error: the system's random number generator failed: {error}"
+    ))
 }

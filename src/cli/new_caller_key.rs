@@ -4,7 +4,7 @@ use super::CommandError;
 use super::new_caller_file::{self, CallerFileContent};
 use headgate_config::directory::find_name_problem;
 use headgate_core::catalog::caller::KeyDigest;
-use headgate_core::timestamp::rfc3339_seconds;
+use headgate_core::timestamp::{rfc3339_seconds, utc_date};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -49,9 +49,7 @@ pub fn print(key: &str, args: &NewKeyArgs) -> Result<(), CommandError> {
         return Ok(());
     };
     let now = SystemTime::now();
-    let today = rfc3339_seconds(now);
-    let today = today.split('T').next().unwrap_or_default();
-    let label = args.label.as_deref().unwrap_or(today);
+    let label = args.label.clone().unwrap_or_else(|| utc_date(now));
     let mut entry = vec![
         format!("label: \"{label}\""),
         format!("key_sha256: {digest}"),

@@ -4,7 +4,7 @@ use super::admin_address::AdminAddressArgs;
 use super::admin_client::{AdminClient, AdminClientAuthArgs};
 use super::status_report::{GatewayStatus, StatusAdminPages};
 use super::{CommandError, status_usage, style};
-use chrono::Utc;
+use headgate_core::timestamp::utc_date;
 use serde_json::Value;
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -67,7 +67,7 @@ fn report(args: &StatusArgs) -> Result<GatewayStatus, CommandError> {
 
 /// What was used since midnight in UTC; `None` from a gateway that does not count it.
 fn used_today(client: &AdminClient<'_>) -> Result<Option<Value>, CommandError> {
-    let today = Utc::now().format("%Y-%m-%d");
+    let today = utc_date(SystemTime::now());
     let path = format!("/usage?from={today}&{}", status_usage::QUERY);
     let response = client.fetch("GET", &path)?;
     match response.status {

@@ -33,7 +33,11 @@ const KEY_BYTES_MAX: usize = 255;
 const NAME_BYTES_MAX: usize = 1_024;
 
 /// Why a request is refused before it is looked at as a change.
-struct InvalidChangeRequest(&'static str);
+enum InvalidChangeRequest {
+    Malformed(&'static str),
+    /// No caller can have the name in the path.
+    UnknownName,
+}
 
 pub(super) fn list(app: AdminApp, request: Arc<AdminRequest>) -> PageResponse {
     Box::pin(async move {
@@ -59,8 +63,9 @@ pub(super) fn list(app: AdminApp, request: Arc<AdminRequest>) -> PageResponse {
 
 pub(super) fn show(app: AdminApp, request: Arc<AdminRequest>) -> PageResponse {
     Box::pin(async move {
-        let Some(name) = name(&request) else {
-            return unknown_name();
+        let name = match name(&request) {
+            Ok(name) => name,
+            Err(invalid) => return invalid.response(),
         };
         match app.issuance.find(&name).await {
             Ok(caller) => with_version(AppResponse::json(StatusCode::OK, &view(&caller)), &caller),
@@ -76,7 +81,7 @@ pub(super) fn create(app: AdminApp, request: Arc<AdminRequest>) -> PageResponse 
     Box::pin(async move {
         let change = match change_request(&request) {
             Ok(change) => change,
-            Err(InvalidChangeRequest(reason)) => return error(StatusCode::BAD_REQUEST, reason),
+            Err(invalid) => return invalid.response(),
         };
         if let Some(name) = name_in(&change.body) {
             // Nobody else sets it: the path of the page names no caller.
@@ -105,12 +110,9 @@ pub(super) fn create(app: AdminApp, request: Arc<AdminRequest>) -> PageResponse 
 
 pub(super) fn change(app: AdminApp, request: Arc<AdminRequest>) -> PageResponse {
     Box::pin(async move {
-        let Some(name) = name(&request) else {
-            return unknown_name();
-        };
-        let change = match change_request(&request) {
-            Ok(change) => change,
-            Err(InvalidChangeRequest(reason)) => return error(StatusCode::BAD_REQUEST, reason),
+        let (name, change) = match named_change(&request) {
+            Ok(found) => found,
+            Err(invalid) => return invalid.response(),
         };
         let changed = completed(&app.issuance, |issuance| async move {
             issuance.change(&name, change).await
@@ -124,12 +126,9 @@ pub(super) fn change(app: AdminApp, request: Arc<AdminRequest>) -> PageResponse 
 
 pub(super) fn delete(app: AdminApp, request: Arc<AdminRequest>) -> PageResponse {
     Box::pin(async move {
-        let Some(name) = name(&request) else {
-            return unknown_name();
-        };
-        let change = match change_request(&request) {
-            Ok(change) => change,
-            Err(InvalidChangeRequest(reason)) => return error(StatusCode::BAD_REQUEST, reason),
+        let (name, change) = match named_change(&request) {
+            Ok(found) => found,
+            Err(invalid) => return invalid.response(),
         };
         let deleted = completed(&app.issuance, |issuance| async move {
             issuance.delete(&name, change).await
@@ -154,10 +153,19 @@ where
 }
 
 /// The name in the path, decoded.
-fn name(request: &AdminRequest) -> Option<String> {
-    let segment = request.http.uri().path().strip_prefix("/callers/")?;
-    let name = String::from_utf8(decoded(segment.as_bytes()).collect()).ok()?;
-    (name.len() <= NAME_BYTES_MAX).then_some(name)
+fn name(request: &AdminRequest) -> Result<String, InvalidChangeRequest> {
+    let segment = request.http.uri().path().strip_prefix("/callers/");
+    let name = segment.and_then(|segment| {
+        let name = decoded(segment.as_bytes()).collect();
+        String::from_utf8(name).ok()
+    });
+    name.filter(|name| name.len() <= NAME_BYTES_MAX)
+        .ok_or(InvalidChangeRequest::UnknownName)
+}
+
+/// The caller that a request is about, and the change.
+fn named_change(request: &AdminRequest) -> Result<(String, ChangeRequest), InvalidChangeRequest> {
+    Ok((name(request)?, change_request(request)?))
 }
 
 fn name_in(body: &[u8]) -> Option<String> {
@@ -171,12 +179,12 @@ fn change_request(request: &AdminRequest) -> Result<ChangeRequest, InvalidChange
     let body = request.http.body();
     if !body.is_empty() && !is_json(headers) {
         let reason = "expected `Content-Type: application/json`";
-        return Err(InvalidChangeRequest(reason));
+        return Err(InvalidChangeRequest::Malformed(reason));
     }
     let key = only(headers, &IDEMPOTENCY_KEY)?;
     if key.is_some_and(|key| key.is_empty() || key.len() > KEY_BYTES_MAX) {
         let reason = "an `Idempotency-Key` has 1 to 255 characters";
-        return Err(InvalidChangeRequest(reason));
+        return Err(InvalidChangeRequest::Malformed(reason));
     }
     let version = only(headers, &header::IF_MATCH)?.map(|tag| {
         let number = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
@@ -184,7 +192,7 @@ fn change_request(request: &AdminRequest) -> Result<ChangeRequest, InvalidChange
     });
     if version == Some(None) {
         let reason = "`If-Match` has the `ETag` of a caller, such as \"12\"";
-        return Err(InvalidChangeRequest(reason));
+        return Err(InvalidChangeRequest::Malformed(reason));
     }
     Ok(ChangeRequest {
         body: body.to_vec(),
@@ -202,9 +210,11 @@ fn only<'h>(
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
         (Some(only), None) => only.to_str().map(Some).map_err(|_| {
-            InvalidChangeRequest("`Idempotency-Key` and `If-Match` have visible ASCII characters")
+            InvalidChangeRequest::Malformed(
+                "`Idempotency-Key` and `If-Match` have visible ASCII characters",
+            )
         }),
-        (Some(_), Some(_)) => Err(InvalidChangeRequest(
+        (Some(_), Some(_)) => Err(InvalidChangeRequest::Malformed(
             "`Idempotency-Key` and `If-Match` are sent at most once",
         )),
     }
@@ -307,8 +317,13 @@ fn refused(refusal: &ChangeRefusal) -> AppResponse {
     AppResponse::json(status, &page)
 }
 
-fn unknown_name() -> AppResponse {
-    error(StatusCode::NOT_FOUND, "no caller has such a name")
+impl InvalidChangeRequest {
+    fn response(self) -> AppResponse {
+        match self {
+            Self::Malformed(reason) => error(StatusCode::BAD_REQUEST, reason),
+            Self::UnknownName => error(StatusCode::NOT_FOUND, "no caller has such a name"),
+        }
+    }
 }
 
 fn error(status: StatusCode, reason: &str) -> AppResponse {

@@ -14,6 +14,11 @@ pub fn rfc3339_seconds(time: SystemTime) -> String {
     DateTime::<Utc>::from(time).to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
+/// The day of `time` in UTC, such as `2026-11-28`.
+pub fn utc_date(time: SystemTime) -> String {
+    DateTime::<Utc>::from(time).format("%Y-%m-%d").to_string()
+}
+
 /// The time that a text names by RFC 3339, in any zone; `None` for any other text.
 pub fn parse_rfc3339(text: &str) -> Option<SystemTime> {
     DateTime::parse_from_rfc3339(text)

@@ -14,7 +14,7 @@ use headgate_core::state::records::{Record, RecordKind};
 use headgate_core::state::{StateStore, StoreUnavailable};
 use headgate_core::task::TaskSettings;
 use headgate_core::task::id::TaskIdKeyRing;
-use headgate_core::timestamp::rfc3339_seconds;
+use headgate_core::timestamp::utc_date;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::sync::{Mutex as WaitingMutex, MutexGuard as WaitingGuard};
@@ -61,24 +61,20 @@ impl Issuance {
     /// Nothing was changed, except as [`ChangeRefusal::Unavailable`] says.
     pub async fn create(&self, request: ChangeRequest) -> Result<AppliedChange, ChangeRefusal> {
         let context = self.context()?;
-        let today = rfc3339_seconds(SystemTime::now());
-        let today = today.split('T').next().unwrap_or_default();
-        let (name, draft) = read_new_caller(&request.body, today)?;
+        let (name, draft) = read_new_caller(&request.body, &utc_date(SystemTime::now()))?;
         let mut replica = self.turn().await?;
         self.follow(&mut replica, &context).await?;
         self.check_holder(&name).await?;
         let stored = self.read(&context, &name).await?;
         let before = stored.as_ref().map(|(_, caller)| caller);
         let applied = request.applied_as("create", &name);
-        if let (Some(applied), Some(before)) = (&applied, before) {
-            match (applied.compare(&before.applied), before.is_deleted()) {
-                (RequestRepetition::Repeated, true) => {
-                    return Err(ChangeRefusal::MadeAndDeleted(name));
-                }
-                (RequestRepetition::Repeated, false) => return Ok(repeated(before)),
-                (RequestRepetition::KeyReused, _) => return Err(ChangeRefusal::KeyReused),
-                (RequestRepetition::New, _) => {}
-            }
+        if let Some(before) = before
+            && let Some(earlier) = find_earlier(applied.as_ref(), before)?
+        {
+            return match before.is_deleted() {
+                true => Err(ChangeRefusal::MadeAndDeleted(name)),
+                false => Ok(earlier),
+            };
         }
         if before.is_some_and(|before| !before.is_deleted()) {
             return Err(ChangeRefusal::Exists(name));
@@ -130,12 +126,8 @@ impl Issuance {
         let mut replica = self.turn().await?;
         self.follow(&mut replica, &context).await?;
         let (record, before, applied) = self.changeable(&context, name, &request, "change").await?;
-        if let Some(applied) = &applied {
-            match applied.compare(&before.applied) {
-                RequestRepetition::Repeated => return Ok(repeated(&before)),
-                RequestRepetition::KeyReused => return Err(ChangeRefusal::KeyReused),
-                RequestRepetition::New => {}
-            }
+        if let Some(earlier) = find_earlier(applied.as_ref(), &before)? {
+            return Ok(earlier);
         }
         request.check_version(&before)?;
         // What it is changed from may have keys that were removed since.
@@ -177,12 +169,8 @@ impl Issuance {
         let mut replica = self.turn().await?;
         self.follow(&mut replica, &context).await?;
         let (record, before, applied) = self.changeable(&context, name, &request, "delete").await?;
-        if let Some(applied) = &applied {
-            match applied.compare(&before.applied) {
-                RequestRepetition::Repeated => return Ok(repeated(&before)),
-                RequestRepetition::KeyReused => return Err(ChangeRefusal::KeyReused),
-                RequestRepetition::New => {}
-            }
+        if let Some(earlier) = find_earlier(applied.as_ref(), &before)? {
+            return Ok(earlier);
         }
         request.check_version(&before)?;
         if before.is_deleted() {
@@ -332,12 +320,19 @@ fn remembering(mut caller: IssuedCaller, applied: Option<AppliedRequest>) -> Iss
     caller
 }
 
-/// The result of a request that was applied before: what is there now, and no key a second time.
-fn repeated(caller: &IssuedCaller) -> AppliedChange {
-    AppliedChange {
-        caller: caller.clone(),
-        new_keys: Vec::new(),
-        is_repeated: true,
-        warnings: Vec::new(),
+/// The result of a request that was applied before, if this one repeats it: what is there now, and no key a second time.
+fn find_earlier(
+    applied: Option<&AppliedRequest>,
+    caller: &IssuedCaller,
+) -> Result<Option<AppliedChange>, ChangeRefusal> {
+    match applied.map(|applied| applied.compare(&caller.applied)) {
+        Some(RequestRepetition::Repeated) => Ok(Some(AppliedChange {
+            caller: caller.clone(),
+            new_keys: Vec::new(),
+            is_repeated: true,
+            warnings: Vec::new(),
+        })),
+        Some(RequestRepetition::KeyReused) => Err(ChangeRefusal::KeyReused),
+        Some(RequestRepetition::New) | None => Ok(None),
     }
 }

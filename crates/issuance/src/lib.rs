@@ -6,7 +6,7 @@ mod idempotency;
 pub mod issuance;
 pub mod issued_caller;
 pub mod lookup;
-mod new_key;
+pub mod new_key;
 pub mod replica;
 mod request_body;
 mod synchronise;

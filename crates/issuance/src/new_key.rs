@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use headgate_core::catalog::caller::KeyDigest;
 use headgate_protocol::hex::HexDisplay;
 
-/// The number of random bytes in a key, as in those of `headgate key new`.
+/// The number of random bytes in a key.
 const KEY_BYTES: usize = 24;
 const ID_BYTES: usize = 16;
 
@@ -19,11 +19,9 @@ impl NewCallerKey {
     /// # Errors
     /// The system's random number generator failed.
     pub fn draw(label: &str) -> Result<Self, getrandom::Error> {
-        let mut random = [0; KEY_BYTES];
-        getrandom::fill(&mut random)?;
         Ok(Self {
             label: label.to_owned(),
-            key: format!("sk-hg-{}", URL_SAFE_NO_PAD.encode(random)),
+            key: draw_key()?,
         })
     }
 
@@ -31,6 +29,16 @@ impl NewCallerKey {
     pub fn digest(&self) -> String {
         KeyDigest::from_key(self.key.as_bytes()).to_hex()
     }
+}
+
+/// A key that nobody can guess.
+///
+/// # Errors
+/// The system's random number generator failed.
+pub fn draw_key() -> Result<String, getrandom::Error> {
+    let mut random = [0; KEY_BYTES];
+    getrandom::fill(&mut random)?;
+    Ok(format!("sk-hg-{}", URL_SAFE_NO_PAD.encode(random)))
 }
 
 /// A number that no other caller has.

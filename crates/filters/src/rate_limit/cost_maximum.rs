@@ -50,29 +50,16 @@ pub fn cost_maximum(request: &RequestView) -> Result<Option<CostMaximum>, Fault>
             "this API key has a budget in money, which does not hold for batches; send the requests one by one, or ask the operator of this gateway",
         ));
     }
-    let (Some(destination), Some(protocol)) = (&request.destination, request.protocol) else {
+    let Some(destination) = request.destination.as_ref().filter(|_| generates(request)) else {
         return Ok(None);
     };
-    let Some(model) = &destination.model else {
-        return Ok(None);
-    };
-    let class = ProviderOperationClass::for_request(&request.method, request.endpoint_path(), true);
-    if class != ProviderOperationClass::Generation {
-        return Ok(None);
-    }
     let mut most: Option<CostMaximum> = None;
     for candidate in destination.candidates.iter() {
-        let channel_model = candidate.model.as_ref();
-        let price = channel_model.and_then(|model| model.price.as_ref());
-        let Some(price) = price.filter(|price| has_price(price)) else {
-            continue;
+        let bound = priced_bound(request, request.body.document(), candidate)?;
+        most = match (most, bound) {
+            (Some(most), Some(bound)) if most.nanos < bound.nanos => Some(bound),
+            (most, bound) => most.or(bound),
         };
-        let body = request.body.document();
-        let nanos = candidate_bound((request, body), protocol, model, candidate, price)?;
-        if most.as_ref().is_none_or(|most| most.nanos < nanos) {
-            let price = price.clone();
-            most = Some(CostMaximum { nanos, price });
-        }
     }
     Ok(most)
 }
@@ -104,18 +91,32 @@ pub fn attempt_bound(
     body: Option<&JsonDocument>,
     candidate: &Candidate,
 ) -> Result<Option<CostMaximum>, Fault> {
+    match generates(request) {
+        true => priced_bound(request, body, candidate),
+        false => Ok(None),
+    }
+}
+
+/// Whether the request has a provider generate something, for which alone there are prices.
+fn generates(request: &RequestView) -> bool {
+    let class = ProviderOperationClass::for_request(&request.method, request.endpoint_path(), true);
+    class == ProviderOperationClass::Generation
+}
+
+/// What the request can cost on a channel; `None` if that has no prices, or the request names no model.
+fn priced_bound(
+    request: &RequestView,
+    body: Option<&JsonDocument>,
+    candidate: &Candidate,
+) -> Result<Option<CostMaximum>, Fault> {
     let (Some(model), Some(protocol)) = (request.model(), request.protocol) else {
         return Ok(None);
     };
-    let class = ProviderOperationClass::for_request(&request.method, request.endpoint_path(), true);
     let channel_model = candidate.model.as_ref();
     let price = channel_model.and_then(|model| model.price.as_ref());
     let Some(price) = price.filter(|price| has_price(price)) else {
         return Ok(None);
     };
-    if class != ProviderOperationClass::Generation {
-        return Ok(None);
-    }
     let nanos = candidate_bound((request, body), protocol, model, candidate, price)?;
     let price = price.clone();
     Ok(Some(CostMaximum { nanos, price }))

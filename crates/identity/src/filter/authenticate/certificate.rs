@@ -31,10 +31,8 @@ impl AuthenticateFilter {
             return Ok(None);
         };
         let has_key = || {
-            let names = self.key_headers.iter().chain([&AUTHORIZATION]);
-            names
-                .into_iter()
-                .any(|name| request.headers.contains_key(name))
+            let mut names = self.key_headers.iter().chain([&AUTHORIZATION]);
+            names.any(|name| request.headers.contains_key(name))
         };
         if precedence == CertificatePrecedence::Last && has_key() {
             return Ok(None);
