@@ -32,6 +32,9 @@ pub struct CallerLimitsConfig {
     pub cost_per_month: Option<UnitPrice>,
     /// Money for ever, as `cost_per_day`. Raise it when the caller has spent it. Default: no limit.
     pub cost_total: Option<UnitPrice>,
+    /// Whether a stream is cut, with an error event, where its cost passes what it has reserved and what is left of the budgets
+    /// beside this key. Default: false, a stream that runs ends as its provider ends it.
+    pub cut_streams: bool,
     /// Open client connections.
     #[schemars(range(min = 1))]
     pub connections: Option<u32>,
@@ -68,6 +71,9 @@ pub struct CallerModelLimitsConfig {
     pub cost_per_month: Option<UnitPrice>,
     /// Money for ever, as `cost_per_day`. Raise it when the caller has spent it. Default: no limit.
     pub cost_total: Option<UnitPrice>,
+    /// Whether a stream is cut, with an error event, where its cost passes what it has reserved and what is left of the budgets
+    /// beside this key. Default: false, a stream that runs ends as its provider ends it.
+    pub cut_streams: bool,
 }
 
 /// A budget of a key, or of a model for all callers.
@@ -81,6 +87,9 @@ pub struct BudgetConfig {
     pub cost_per_month: Option<UnitPrice>,
     /// Money for ever, as `cost_per_day`. Raise it when it is spent. Default: no limit.
     pub cost_total: Option<UnitPrice>,
+    /// Whether a stream is cut, with an error event, where its cost passes what it has reserved and what is left of the budgets
+    /// beside this key. Default: false, a stream that runs ends as its provider ends it.
+    pub cut_streams: bool,
 }
 
 impl BudgetConfig {
@@ -90,11 +99,13 @@ impl BudgetConfig {
             cost_per_day,
             cost_per_month,
             cost_total,
+            cut_streams,
         } = self;
         CallerLimitsConfig {
             cost_per_day,
             cost_per_month,
             cost_total,
+            cut_streams,
             ..CallerLimitsConfig::default()
         }
     }

@@ -2,7 +2,8 @@
 
 use crate::channel_listings::ChannelListings;
 use crate::mirroring::{MirrorMetrics, MirrorSendersByRoute};
-use crate::rate_limit::budget_metrics::{BudgetLevels, BudgetMetrics};
+use crate::rate_limit::budget_metrics::{BudgetMetrics, keep_levels};
+use crate::rate_limit::live_budget::LiveBudgets;
 use crate::rate_limit::run_page;
 use crate::response_cache::ResponseCache;
 use crate::{
@@ -18,6 +19,7 @@ use headgate_core::feature::metrics::FeatureMetrics;
 use headgate_core::feature::pages::FeatureAdminPage;
 use headgate_core::feature::{Feature, FeatureTypeMap};
 use headgate_core::filter::descriptor::FilterDescriptor;
+use headgate_core::state::budget_levels::BudgetLevels;
 use prometheus::Registry;
 use std::sync::Arc;
 
@@ -68,11 +70,13 @@ impl Feature for FiltersFeature {
         values.set(Arc::<ResponseCache>::default());
         values.set(Arc::<MirrorSendersByRoute>::default());
         values.set(Arc::<BudgetLevels>::default());
+        values.set(Arc::<LiveBudgets>::default());
     }
 
     fn adopt(&self, built: &FeatureTypeMap) {
-        let levels = built.get::<BudgetLevels>();
-        levels.keep(&built.get::<Callers>(), &built.get::<Catalog>());
+        let (callers, catalog) = (built.get::<Callers>(), built.get::<Catalog>());
+        keep_levels(&built.get::<BudgetLevels>(), &callers, &catalog);
+        built.get::<LiveBudgets>().adopt(&callers, &catalog);
     }
 
     fn register_metrics(

@@ -7,6 +7,7 @@ mod cost_maximum;
 mod cost_rules;
 mod headers;
 mod later_admission;
+pub(crate) mod live_budget;
 mod money;
 mod need;
 mod reservation;
@@ -15,9 +16,10 @@ mod run_demand;
 mod run_name;
 pub(crate) mod run_page;
 mod run_refusal;
+mod stream_budget;
+mod stream_guard;
 mod ticket;
 
-use budget_metrics::BudgetLevels;
 use channel_budget::ChannelReservations;
 use headgate_core::catalog::caller::Caller;
 use headgate_core::filter::body_edit::EditedBody;
@@ -31,6 +33,7 @@ use headgate_core::filter::stream_info::{QuotaDecision, SettledUsages};
 use headgate_core::filter::view::{AttemptView, RequestView};
 use headgate_core::filter::{Filter, FilterAction, FilterDeclaration, HookResult};
 use headgate_core::state::admission::{AdmissionLimit, AdmissionResult, LimitStatus};
+use headgate_core::state::budget_levels::BudgetLevels;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::caller_permit::CallerPermit;
 use headgate_core::state::log_throttle::LogThrottle;
@@ -39,6 +42,7 @@ use headgate_core::state::{OnStoreFailure, StateStore, StoreFuture, StoreUnavail
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
 use later_admission::FallbackReservations;
+use live_budget::LiveBudgets;
 use money::{NewReservation, ReservedMoney};
 use need::RequestNeed;
 use reservation::EstimateReservation;
@@ -46,6 +50,7 @@ use run_call::OpenRunCall;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
+use stream_guard::guard_stream;
 use ticket::granted_ticket;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
@@ -69,6 +74,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         Ok(Arc::new(RateLimitFilter {
             state: context.state.clone(),
             levels: context.features.get(),
+            live: context.features.get(),
             default_output_tokens: match context.protocol.is_none_or(has_output) {
                 true => default_output_tokens,
                 false => 0,
@@ -99,6 +105,7 @@ impl Default for TokenEstimateConfig {
 struct RateLimitFilter {
     state: Arc<dyn StateStore>,
     levels: Arc<BudgetLevels>,
+    live: Arc<LiveBudgets>,
     default_output_tokens: u64,
     /// Whether the route has a protocol, whose bodies allow an estimate of the tokens.
     estimates_tokens: bool,
@@ -115,6 +122,7 @@ impl Filter for RateLimitFilter {
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         ChannelReservations::expect(request);
+        guard_stream(request, &self.state);
         let limited = |caller: &&Arc<Caller>| !caller.limits.is_empty();
         let Some(caller) = request.caller.as_ref().filter(limited) else {
             return HookResult::next();
@@ -191,6 +199,7 @@ impl Filter for RateLimitFilter {
     /// Reserves what the limits of the model that stands in ask for, besides what is reserved for the first one.
     fn on_fallback<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a, ()> {
         ChannelReservations::expect(request);
+        guard_stream(request, &self.state);
         let (Some(caller), Some(model)) = (request.caller.clone(), request.model().cloned()) else {
             return HookResult::done();
         };
@@ -250,8 +259,11 @@ impl RateLimitFilter {
                     reserved: money,
                     bound: need.bound.as_ref(),
                     estimate,
+                    admitted: (limits, &limit_statuses),
+                    live: &self.live,
                 };
                 ReservedMoney::add(request, &self.state, new);
+                guard_stream(request, &self.state);
                 let reservation = EstimateReservation::new(self.state.clone(), ticket, estimate);
                 request.state.set(reservation);
                 if let Some(ticket) = run {
@@ -282,7 +294,7 @@ impl RateLimitFilter {
         let unnamed = request.caller.as_ref().filter(|_| !is_label);
         if let Some(cost) = &need.bound {
             let unnamed = unnamed.map(|caller| &caller.name);
-            self.levels.note(limits, statuses, cost, unnamed);
+            self.levels.note(limits, statuses, cost.currency(), unnamed);
         }
     }
 
@@ -367,6 +379,7 @@ mod tests {
             let filter = RateLimitFilter {
                 state: Arc::new(UnreachableStore(on_store_failure)),
                 levels: Arc::default(),
+                live: Arc::default(),
                 default_output_tokens: 1,
                 estimates_tokens: true,
             };

@@ -324,6 +324,9 @@ impl Exchange<'_> {
             {
                 ExchangeSettlement::Denied
             }
+            FaultKind::OverBudget if self.downstream.is_committed() => {
+                ExchangeSettlement::BudgetCut
+            }
             // What the caller has is no whole reply of the gateway.
             _ if self.downstream.is_committed() => ExchangeSettlement::UpstreamCut,
             _ => ExchangeSettlement::GatewayReply,

@@ -35,7 +35,8 @@ impl ErrorSide {
             | ExchangeSettlement::UsageImplausible => None,
             ExchangeSettlement::ClientCancelled
             | ExchangeSettlement::WriteTimeout
-            | ExchangeSettlement::Denied => Some(Self::Caller),
+            | ExchangeSettlement::Denied
+            | ExchangeSettlement::BudgetCut => Some(Self::Caller),
             ExchangeSettlement::UpstreamError if is_about_request(status) => Some(Self::Caller),
             ExchangeSettlement::UpstreamError | ExchangeSettlement::UpstreamCut => {
                 Some(Self::Upstream)

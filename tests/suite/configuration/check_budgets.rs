@@ -35,6 +35,33 @@ fn budgets_of_models_whose_requests_have_a_bound_are_good() {
 }
 
 #[test]
+fn cut_streams_without_a_budget_beside_it_is_warned_of() {
+    for (limits, place) in [
+        (
+            "{cut_streams: true, tokens_per_day: 9}",
+            Some("limits.cut_streams)"),
+        ),
+        (
+            "{cost_total: 1, models: {demo-small: {cut_streams: true}}}",
+            Some("demo-small.cut_streams)"),
+        ),
+        ("{cost_total: 1, cut_streams: true}", None),
+        (
+            "{models: {demo-small: {cost_total: 1, cut_streams: true}}}",
+            None,
+        ),
+    ] {
+        let printed = check(&budgeted(limits, &format!("{PRICES}{OUTPUT}")));
+        assert!(printed.success, "{limits}{}", printed.stderr);
+        let warned = format!("{}{}", printed.stdout, printed.stderr);
+        match place {
+            Some(place) => assert!(warned.contains(place), "{limits}: {warned}"),
+            None => assert!(!warned.contains("cut_streams"), "{limits}: {warned}"),
+        }
+    }
+}
+
+#[test]
 fn a_budget_that_cannot_hold_is_an_error_at_its_place() {
     let credits = "prices: {models: {\"*\": {credit: 1}}}\n";
     for (limits, lines, place, reason) in [

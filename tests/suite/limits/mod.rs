@@ -18,4 +18,5 @@ mod shared_limits;
 mod slow_readers;
 mod spooling;
 mod state;
+mod stream_cuts;
 mod task_budgets;

@@ -91,9 +91,11 @@ pub(crate) fn check_limits(
 ) {
     check_runs(limits, at, problems);
     check_amounts(&total(limits), at, problems);
+    check_cuts(limits.cut_streams, budgets(limits), at, problems);
     for (name, limits) in &limits.models {
         let at = child(&child(at, "models"), name);
         check_amounts(&for_model(limits), &at, problems);
+        check_cuts(limits.cut_streams, for_model(limits), &at, problems);
     }
     let Some(key) = first_budget(limits) else {
         return;
@@ -186,6 +188,17 @@ fn check_amounts(
     }
 }
 
+/// Reports `cut_streams` without a budget that could cut any.
+fn check_cuts(cuts: bool, amounts: Amounts, at: &str, problems: &mut dyn ConfigProblemSink) {
+    if cuts && amounts.iter().all(|(_, amount)| amount.is_none()) {
+        problems.warning(
+            &format!("{at}/cut_streams"),
+            "`cut_streams` is of the budgets in money beside it, and there is none".to_owned(),
+            Some("add `cost_per_day`, `cost_per_month` or `cost_total`, or remove it"),
+        );
+    }
+}
+
 /// Reports runs that would be forgotten while their agents are at work.
 fn check_runs(limits: &CallerLimitsConfig, at: &str, problems: &mut dyn ConfigProblemSink) {
     let idle = limits.runs.as_ref().and_then(|runs| runs.idle);
@@ -273,11 +286,16 @@ fn first_budget(limits: &CallerLimitsConfig) -> Option<String> {
 
 fn total(limits: &CallerLimitsConfig) -> Amounts {
     let of_runs = limits.runs.as_ref().and_then(|runs| runs.cost);
+    let mut amounts = budgets(limits);
+    amounts.push(("runs/cost", of_runs));
+    amounts
+}
+
+fn budgets(limits: &CallerLimitsConfig) -> Amounts {
     vec![
         ("cost_per_day", limits.cost_per_day),
         ("cost_per_month", limits.cost_per_month),
         ("cost_total", limits.cost_total),
-        ("runs/cost", of_runs),
     ]
 }
 

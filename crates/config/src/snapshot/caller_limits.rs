@@ -39,6 +39,7 @@ pub(super) fn build_limits(
         cost_per_day,
         cost_per_month,
         cost_total,
+        cut_streams,
         connections,
         runs,
         models,
@@ -52,8 +53,10 @@ pub(super) fn build_limits(
         cost_per_day: *cost_per_day,
         cost_per_month: *cost_per_month,
         cost_total: *cost_total,
+        cut_streams: *cut_streams,
     };
-    let mut limits = CallerLimits::new(caller, &amounts(&everywhere));
+    let limits = CallerLimits::new(caller, &amounts(&everywhere));
+    let mut limits = limits.with_stream_cuts(*cut_streams);
     limits.connections = *connections;
     if models.is_empty() {
         return limits.with_runs(runs.as_ref().map(build_runs));
@@ -61,13 +64,15 @@ pub(super) fn build_limits(
     let by_name: ByModelName<_> = models.iter().collect();
     for model in catalog.models() {
         if let Some(config) = by_name.find(&model.name) {
-            limits.add_model(caller, &model.name, &amounts(config));
+            let limit = (&amounts(config)[..], config.cut_streams);
+            limits.add_model(caller, &model.name, limit);
         }
     }
     for (name, config) in models {
         let pattern = ModelPattern::new(name);
         if pattern.has_star() && catalog.by_pattern().may_serve(&pattern) {
-            limits.add_model(caller, &name.as_str().into(), &amounts(config));
+            let limit = (&amounts(config)[..], config.cut_streams);
+            limits.add_model(caller, &name.as_str().into(), limit);
         }
     }
     limits.with_runs(runs.as_ref().map(build_runs))
@@ -114,6 +119,7 @@ fn amounts(config: &CallerModelLimitsConfig) -> [(LimitKind, Option<u64>); 8] {
         cost_per_day,
         cost_per_month,
         cost_total,
+        cut_streams: _,
     } = *config;
     let nanos = |amount: Option<UnitPrice>| amount.map(UnitPrice::nanos);
     [
@@ -137,7 +143,8 @@ pub(super) fn build_shared_budgets(
     for (name, config) in models {
         if config.budget != BudgetConfig::default() {
             let amounts = budget_amounts(config.budget);
-            limits.add_model(&every_caller, &name.as_str().into(), &amounts);
+            let limit = (&amounts[..], config.budget.cut_streams);
+            limits.add_model(&every_caller, &name.as_str().into(), limit);
         }
     }
     (!limits.is_empty()).then(|| Arc::new(limits))
@@ -146,13 +153,17 @@ pub(super) fn build_shared_budgets(
 /// The limits of requests with a key that has this budget, besides those of its caller.
 pub(super) fn build_key_limits(caller: &Caller, label: &str, budget: BudgetConfig) -> CallerLimits {
     let holder = format!("{KEY_PREFIX}{}/{label}", caller.name).into();
-    caller.limits.with_own(&holder, &budget_amounts(budget))
+    let own = CallerLimits::new(&holder, &budget_amounts(budget));
+    caller
+        .limits
+        .with_own(own.with_stream_cuts(budget.cut_streams))
 }
 
 /// The budgets of all requests on a channel.
 pub(super) fn build_channel_budgets(channel: &str, budget: BudgetConfig) -> Vec<AdmissionLimit> {
     let holder = format!("{CHANNEL_PREFIX}{channel}").into();
     let limits = CallerLimits::new(&holder, &budget_amounts(budget));
+    let limits = limits.with_stream_cuts(budget.cut_streams);
     limits.for_model(None).into_owned()
 }
 

@@ -39,12 +39,27 @@ impl CallerLimits {
     }
 
     /// Adds limits of requests for one model, or together for the models of a pattern that the configuration does not name:
-    /// callers choose these names.
-    pub fn add_model(&mut self, caller: &Arc<str>, model: &Arc<str>, amounts: &LimitAmounts) {
+    /// callers choose these names. `cuts_streams` is whether its budgets in money cut streams.
+    pub fn add_model(
+        &mut self,
+        caller: &Arc<str>,
+        model: &Arc<str>,
+        (amounts, cuts_streams): (&LimitAmounts, bool),
+    ) {
         self.counts_money |= counts_money(amounts);
+        let own = limits(caller, Some(model), amounts);
+        let own = own.map(|limit| limit.with_stream_cuts(cuts_streams));
         let all = self.everywhere.iter().cloned();
-        let all = all.chain(limits(caller, Some(model), amounts)).collect();
-        self.on_model.insert(model, all);
+        self.on_model.insert(model, all.chain(own).collect());
+    }
+
+    /// Sets whether its budgets in money cut streams, before limits for models are added.
+    pub fn with_stream_cuts(mut self, cuts_streams: bool) -> Self {
+        let everywhere = self.everywhere.into_iter();
+        self.everywhere = everywhere
+            .map(|it| it.with_stream_cuts(cuts_streams))
+            .collect();
+        self
     }
 
     /// Sets what each run of the caller may use.
@@ -64,18 +79,20 @@ impl CallerLimits {
         self
     }
 
-    /// These limits for requests of `holder` alone, besides its own ones, which are counted apart.
-    pub fn with_own(&self, holder: &Arc<str>, amounts: &LimitAmounts) -> Self {
+    /// These limits for requests of one key, besides `own` ones, which are counted apart.
+    pub fn with_own(&self, own: Self) -> Self {
         Self {
             connections: self.connections,
-            ..Self::new(holder, amounts).with_group(Some(Arc::new(self.clone())))
+            ..own.with_group(Some(Arc::new(self.clone())))
         }
     }
 
     /// The same limits of another caller, which are counted apart; those of its group stay shared.
     pub fn for_caller(&self, caller: &Arc<str>) -> Self {
         let renamed = |limit: &AdmissionLimit| {
-            AdmissionLimit::new(caller, limit.counter.model(), limit.measure(), limit.most)
+            let (model, most) = (limit.counter.model(), limit.most);
+            let renamed = AdmissionLimit::new(caller, model, limit.measure(), most);
+            renamed.with_stream_cuts(limit.cuts_streams)
         };
         let renamed = |limits: &Vec<AdmissionLimit>| limits.iter().map(renamed).collect::<Vec<_>>();
         Self {
@@ -212,9 +229,9 @@ mod tests {
     fn limits_of_a_key_precede_those_of_its_caller_and_of_all_callers() {
         let budget = |most| [(LimitKind::CostPerDay, Some(most))];
         let mut everyone = CallerLimits::default();
-        everyone.add_model(&EVERY_CALLER.into(), &"large".into(), &budget(3));
+        everyone.add_model(&EVERY_CALLER.into(), &"large".into(), (&budget(3), false));
         let ann = CallerLimits::new(&"ann".into(), &budget(2)).with_group(Some(Arc::new(everyone)));
-        let key = ann.with_own(&"key:ann/laptop".into(), &budget(1));
+        let key = ann.with_own(CallerLimits::new(&"key:ann/laptop".into(), &budget(1)));
         let model = Model::new("large", Arc::default(), Vec::new());
         let shown = |limits: Cow<'_, [AdmissionLimit]>| {
             let all = limits.iter().map(|limit| {
@@ -251,9 +268,9 @@ mod tests {
             ],
         );
         let concurrent = |most| [(LimitKind::Concurrent, Some(most))];
-        limits.add_model(&ann, &"large".into(), &concurrent(2));
-        limits.add_model(&ann, &"gpt-*".into(), &concurrent(3));
-        limits.add_model(&ann, &"gpt-*-mini".into(), &concurrent(4));
+        limits.add_model(&ann, &"large".into(), (&concurrent(2), false));
+        limits.add_model(&ann, &"gpt-*".into(), (&concurrent(3), false));
+        limits.add_model(&ann, &"gpt-*-mini".into(), (&concurrent(4), false));
         let reported = |name: Option<(&str, bool)>| {
             let model = name.map(|(name, is_by_pattern)| {
                 let model = Model::new(name, Arc::default(), Vec::new());

@@ -25,6 +25,7 @@ pub mod run_name;
 pub mod schema_fault;
 pub mod settlement;
 pub mod state;
+pub mod stream_guard;
 pub mod stream_info;
 pub mod streamed_reply;
 pub mod view;

@@ -13,6 +13,8 @@ pub enum ExchangeSettlement {
     UpstreamCut,
     /// A service denied the rest of a stream that had begun, or could not check it.
     Denied,
+    /// A budget in money was used up while a stream ran, and it cuts streams.
+    BudgetCut,
     /// The provider sent an error response, or none.
     UpstreamError,
     /// The gateway sent a local reply.
@@ -32,6 +34,7 @@ impl ExchangeSettlement {
             Self::WriteTimeout => "write_timeout",
             Self::UpstreamCut => "upstream_cut",
             Self::Denied => "denied",
+            Self::BudgetCut => "budget_cut",
             Self::UpstreamError => "upstream_error",
             Self::GatewayReply => "gateway_reply",
             Self::UsageMissing => "usage_missing",

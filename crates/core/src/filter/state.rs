@@ -1,4 +1,4 @@
-//! Values that filters keep between hooks of one request, each under a type private to its filter, but for one.
+//! Values that filters keep between hooks of one request, each under a type private to its filter, but for few.
 
 use std::any::Any;
 

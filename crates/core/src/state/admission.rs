@@ -28,6 +28,8 @@ pub struct AdmissionRequest<'a> {
 pub struct AdmissionLimit {
     pub counter: CounterKey,
     pub most: u64,
+    /// Whether streams end where their cost passes what is left of it. Only for limits that count money.
+    pub cuts_streams: bool,
 }
 
 /// The result of [`AdmissionRequest`].
@@ -151,6 +153,15 @@ impl AdmissionLimit {
         Self {
             counter: CounterKey::new(caller.clone(), model.cloned(), measure),
             most,
+            cuts_streams: false,
+        }
+    }
+
+    /// The same limit, which cuts streams if it counts money and `cuts_streams`.
+    pub fn with_stream_cuts(self, cuts_streams: bool) -> Self {
+        Self {
+            cuts_streams: cuts_streams && self.measure().counts_money(),
+            ..self
         }
     }
 

@@ -170,6 +170,18 @@ impl LocalLimitCounters {
         }
     }
 
+    /// What is used and reserved of a budget in money.
+    pub fn money_used(&self, budget: &CounterKey, now: ClockReading) -> u64 {
+        match self.values.get(budget) {
+            Some(CounterValue::Money(money))
+                if money.since == period(budget.measure(), now.unix_ms).0 =>
+            {
+                money.used
+            }
+            _ => 0,
+        }
+    }
+
     /// Adopts the total that the state file has after a write: `total` for the period that began at `since`, of which
     /// this process has just added `tokens`.
     pub fn written(&mut self, counter: &CounterKey, since: u64, tokens: i64, total: u64) {

@@ -1,7 +1,7 @@
 //! The limits that one process counts in its own memory, for the stores that no other process shares.
 
 use super::StoreFuture;
-use super::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
+use super::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket, CounterKey};
 use super::clock::{Clock, ClockReading};
 use super::limit_counters::LocalLimitCounters;
 use super::lock::lock;
@@ -52,6 +52,11 @@ impl LocalLimiter {
     /// As [`StateStore::settle_money`](super::StateStore::settle_money).
     pub fn settle_money(&self, reserved: &MoneyReservation, cost: u64) {
         lock(&self.counters).settle_money(reserved, cost);
+    }
+
+    /// What is used and reserved of a budget in money that only this process counts.
+    pub fn money_used(&self, budget: &CounterKey) -> u64 {
+        lock(&self.counters).money_used(budget, self.clock.now())
     }
 
     /// As [`StateStore::end_run_call`](super::StateStore::end_run_call).

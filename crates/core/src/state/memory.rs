@@ -1,6 +1,6 @@
 //! The state store in the memory of one process. Its content is lost when the process ends.
 
-use super::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
+use super::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket, CounterKey};
 use super::affinity::{IdChannelCache, IdChannelEntry};
 use super::health::StoreHealthReport;
 use super::local_limits::LocalLimiter;
@@ -75,6 +75,10 @@ impl StateStore for MemoryStore {
 
     fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult> {
         self.limits.admit(demand)
+    }
+
+    fn money_used<'a>(&'a self, budget: &'a CounterKey) -> StoreFuture<'a, u64> {
+        StoreFuture::Ready(Ok(self.limits.money_used(budget)))
     }
 
     fn settle(&self, ticket: AdmissionTicket, tokens_used: u64) {

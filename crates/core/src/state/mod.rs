@@ -3,6 +3,7 @@
 pub mod admission;
 pub mod affinity;
 pub mod bounded_cache;
+pub mod budget_levels;
 pub mod calendar;
 pub mod caller_permit;
 pub mod clock;
@@ -29,6 +30,7 @@ pub mod test_stores;
 
 use admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
 use bytes::Bytes;
+use counter_key::CounterKey;
 use health::StoreHealthReport;
 use money::MoneyReservation;
 use per_second_limiter::PerSecondDecision;
@@ -76,6 +78,9 @@ pub trait StateStore: Send + Sync {
     /// Corrects what was reserved of budgets in money to the cost of the request. A reservation is settled once: later calls
     /// change nothing, whichever gateway makes them. One that nobody settles counts as it was reserved. Never waits.
     fn settle_money(&self, reserved: MoneyReservation, cost: u64);
+
+    /// What is used and reserved of a budget in money in its current day or month, in billionths.
+    fn money_used<'a>(&'a self, budget: &'a CounterKey) -> StoreFuture<'a, u64>;
 
     /// Ends a call of a run: corrects its tokens, and adds it to the calls of the run. Never waits.
     fn end_run_call(&self, end: RunCallEnd);

@@ -107,6 +107,11 @@ impl ChannelCreateReservation {
         lock(&self.0).take()
     }
 
+    /// What the current attempt has reserved, for a record of it.
+    pub fn reservation(&self) -> Option<MoneyReservation> {
+        lock(&self.0).clone()
+    }
+
     /// Whether the reservation is still settled at the end of the exchange.
     pub fn is_there(&self) -> bool {
         lock(&self.0).is_some()

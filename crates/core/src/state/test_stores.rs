@@ -1,6 +1,6 @@
 //! Stores for tests: one whose record operations a test delays or fails, and one that is unreachable.
 
-use crate::state::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
+use crate::state::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket, CounterKey};
 use crate::state::health::StoreHealthReport;
 use crate::state::memory::MemoryStore;
 use crate::state::money::MoneyReservation;
@@ -151,6 +151,10 @@ impl StateStore for InterceptedStore {
         self.memory.admit(demand)
     }
 
+    fn money_used<'a>(&'a self, budget: &'a CounterKey) -> StoreFuture<'a, u64> {
+        self.memory.money_used(budget)
+    }
+
     fn settle(&self, ticket: AdmissionTicket, tokens_used: u64) {
         self.memory.settle(ticket, tokens_used);
     }
@@ -213,6 +217,10 @@ impl StateStore for UnreachableStore {
     fn forget(&self, _: &Arc<str>, _: &str) {}
 
     fn admit<'a>(&'a self, _: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult> {
+        unreachable_store()
+    }
+
+    fn money_used<'a>(&'a self, _: &'a CounterKey) -> StoreFuture<'a, u64> {
         unreachable_store()
     }
 

@@ -1,11 +1,11 @@
 //! Findings about budgets in money that are used up, or nearly.
 
-use super::budget_metrics::{BudgetLevel, BudgetLevels};
 use headgate_core::catalog::price::Cost;
 use headgate_core::feature::findings::FindingDetector;
 use headgate_core::finding::code::FindingCode;
 use headgate_core::finding::{FindingArea, FindingSeverity, LiveFinding};
 use headgate_core::state::admission::CounterKey;
+use headgate_core::state::budget_levels::{BudgetLevel, BudgetLevels};
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::counter_key::KEY_PREFIX;
 

@@ -1,17 +1,19 @@
 //! Budgets in money of channels: each attempt reserves what it may cost on its channel, and a channel without room for that is
 //! passed over.
 
-use super::budget_metrics::BudgetLevels;
 use super::cost_maximum::{CostMaximum, attempt_bound};
 use super::cost_rules::CostRules;
 use super::need::estimate;
+use super::stream_budget::StreamBudgets;
 use super::{RateLimitFilter, may_warn};
 use headgate_core::catalog::price::ModelPrice;
 use headgate_core::filter::failed_attempt_usage::FailedAttemptUsages;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::UpstreamProcessing;
 use headgate_core::filter::view::{AttemptView, RequestView};
+use headgate_core::state::StateStore;
 use headgate_core::state::admission::{AdmissionDecision, AdmissionLimit, AdmissionRequest};
+use headgate_core::state::budget_levels::BudgetLevels;
 use headgate_core::state::lock::lock;
 use headgate_core::state::money::{ChannelCreateReservation, MoneyHold};
 use headgate_protocol::DuplicateRequestCost;
@@ -21,7 +23,10 @@ use std::time::Duration;
 
 /// What the attempts of an exchange have reserved of the budgets of their channels.
 #[derive(Default)]
-pub struct ChannelReservations(Mutex<Vec<ChannelReservation>>);
+pub struct ChannelReservations {
+    all: Mutex<Vec<ChannelReservation>>,
+    cuts_streams: bool,
+}
 
 struct ChannelReservation {
     /// The number of the attempt.
@@ -29,24 +34,55 @@ struct ChannelReservation {
     hold: MoneyHold,
     price: Arc<ModelPrice>,
     rules: CostRules,
+    budgets: StreamBudgets,
 }
 
 impl ChannelReservations {
     /// Prepares a request for attempts on channels with budgets.
     pub fn expect(request: &mut RequestView) {
         let candidates = request.destination.as_ref().map(|it| &it.candidates);
-        let has_budget = candidates.is_some_and(|all| {
-            let mut all = all.iter();
-            all.any(|one| !one.channel.budgets.is_empty())
-        });
-        if !has_budget || request.state.get::<Self>().is_some() {
+        let all = candidates.into_iter().flat_map(|all| all.iter());
+        let mut budgets = all.flat_map(|one| &one.channel.budgets).peekable();
+        if budgets.peek().is_none() {
             return;
         }
-        request.state.set(Self::default());
         let protocol = request.protocol.map(|protocol| protocol.descriptor());
-        if protocol.is_some_and(|protocol| protocol.cost == DuplicateRequestCost::PaidWork) {
+        let is_paid =
+            protocol.is_some_and(|protocol| protocol.cost == DuplicateRequestCost::PaidWork);
+        // The provider of a paid create would go on.
+        let cuts_streams = !is_paid && budgets.any(|limit| limit.cuts_streams);
+        if let Some(expected) = request.state.get_mut::<Self>() {
+            expected.cuts_streams |= cuts_streams;
+            return;
+        }
+        request.state.set(Self {
+            cuts_streams,
+            ..Self::default()
+        });
+        if is_paid {
             request.state.set(ChannelCreateReservation::default());
         }
+    }
+
+    /// Whether a budget may cut the stream of the request.
+    pub fn cuts_streams(&self) -> bool {
+        self.cuts_streams
+    }
+
+    /// # Errors
+    /// A budget that cuts streams does not cover what the stream costs.
+    pub fn check_stream(
+        &self,
+        request: &RequestView,
+        store: &Arc<dyn StateStore>,
+    ) -> Result<(), Fault> {
+        let all = lock(&self.all);
+        let mut all = all.iter().filter(|one| !one.budgets.is_empty());
+        all.find(|one| one.attempt == request.info.attempt)
+            .map_or(Ok(()), |one| {
+                let cost = one.rules.running_cost(request, Some(&one.price));
+                one.budgets.check((cost, one.hold.amount()), store)
+            })
     }
 
     /// Settles each attempt on what it has cost.
@@ -55,7 +91,7 @@ impl ChannelReservations {
         settlement: ExchangeSettlement,
         levels: &BudgetLevels,
     ) {
-        let Some(Self(all)) = request.state.take() else {
+        let Some(Self { all, .. }) = request.state.take() else {
             return;
         };
         for reserved in all.into_inner().unwrap_or_default() {
@@ -142,7 +178,7 @@ impl RateLimitFilter {
             no_room(None).source(error)
         })?;
         let levels = &self.levels;
-        levels.note(limits, &admission.limit_statuses, &cost, None);
+        levels.note(limits, &admission.limit_statuses, cost.currency(), None);
         if let AdmissionDecision::Refused { retry_after, .. } = admission.decision {
             return Err(no_room(Some(retry_after)));
         }
@@ -153,11 +189,19 @@ impl RateLimitFilter {
             }
             let estimate = estimate(request, self.default_output_tokens);
             let rules = CostRules::new(request, cost.price.clone(), reserved.amount, estimate);
-            lock(&all.0).push(ChannelReservation {
+            let budgets = match all.cuts_streams && !rules.is_background {
+                true => {
+                    let admitted = (limits, &*admission.limit_statuses);
+                    StreamBudgets::new(&self.live, admitted, &reserved)
+                }
+                false => StreamBudgets::default(),
+            };
+            lock(&all.all).push(ChannelReservation {
                 attempt: request.info.attempt,
                 hold: MoneyHold::new(&self.state, reserved),
                 price: cost.price,
                 rules,
+                budgets,
             });
         }
         Ok(())

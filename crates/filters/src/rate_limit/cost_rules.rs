@@ -8,7 +8,7 @@ use headgate_core::filter::stream_info::StreamInfo;
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::estimate::TokenEstimate;
 use headgate_protocol::thought_maximum::ThoughtMaximum;
-use headgate_protocol::usage::TokenUsage;
+use headgate_protocol::usage::{StreamUsageMeter, TokenUsage};
 use std::sync::Arc;
 
 /// By what a request costs that has reserved money.
@@ -50,14 +50,33 @@ impl CostRules {
         settlement: ExchangeSettlement,
         price: Option<&ModelPrice>,
     ) -> u64 {
+        let failed = request.state.get::<FailedAttemptUsages>();
+        let in_failure = failed.and_then(|works| works.usage(request.info.attempt));
+        let counted = request.info.usage.counted().or(in_failure);
+        self.attempt_cost(request, counted, settlement, price)
+    }
+
+    /// What a stream would cost if it ended here.
+    pub fn running_cost(&self, request: &RequestView, price: Option<&ModelPrice>) -> u64 {
+        let meter = request.state.get::<StreamUsageMeter>();
+        let counted = meter.and_then(StreamUsageMeter::usage);
+        let counted = counted.filter(|usage| usage.implausible_count(1).is_none());
+        let settlement = ExchangeSettlement::BudgetCut;
+        self.attempt_cost(request, counted.as_ref(), settlement, price)
+    }
+
+    fn attempt_cost(
+        &self,
+        request: &RequestView,
+        counted: Option<&TokenUsage>,
+        settlement: ExchangeSettlement,
+        price: Option<&ModelPrice>,
+    ) -> u64 {
         let info = &request.info;
         if !info.may_have_cost {
             return 0;
         }
         let price = self.price_or_reserved(price);
-        let failed = request.state.get::<FailedAttemptUsages>();
-        let in_failure = failed.and_then(|works| works.usage(info.attempt));
-        let counted = info.usage.counted().or(in_failure);
         // What nobody reported of a whole response, or of one that the provider goes on to make, can be all that was reserved.
         let is_whole = settlement == ExchangeSettlement::Complete || self.is_background;
         if is_whole && counted.is_none() && price.tokens.is_some() {
@@ -163,7 +182,8 @@ fn may_have_unseen_thoughts(settlement: ExchangeSettlement) -> bool {
         | ExchangeSettlement::UpstreamCut
         | ExchangeSettlement::UsageMissing
         | ExchangeSettlement::UsageImplausible
-        | ExchangeSettlement::Denied => true,
+        | ExchangeSettlement::Denied
+        | ExchangeSettlement::BudgetCut => true,
         ExchangeSettlement::Complete
         | ExchangeSettlement::UpstreamError
         | ExchangeSettlement::GatewayReply => false,

@@ -86,16 +86,8 @@ pub fn money_refusal(
     let (nanos, currency) = (&bound.nanos, bound.currency());
     let amount = |nanos: u64| format!("{} {currency}", Cost(nanos));
     let (most, left, need) = (amount(limit.most), amount(left), amount(*nanos));
-    let on = match limit.counter.model() {
-        Some(model) => format!(" on model `{model}`"),
-        None => String::new(),
-    };
+    let (on, period) = (on_model(limit), period(limit));
     let (name, who) = (limit.measure().name(), holder(limit));
-    let period = match limit.measure() {
-        LimitKind::CostPerDay => " per day",
-        LimitKind::CostPerMonth => " per month",
-        _ => " in total",
-    };
     let resets = limit.measure() != LimitKind::CostTotal && *nanos <= limit.most;
     let advice = match resets {
         true => format!(
@@ -120,6 +112,27 @@ pub fn money_refusal(
     }
 }
 
+/// The error event for a stream that a budget does not cover, which is free again after `wait`.
+pub fn cut_refusal(limit: &AdmissionLimit, wait: Duration) -> Fault {
+    let (name, period, on) = (limit.measure().name(), period(limit), on_model(limit));
+    let (whose, resets) = match limit.counter.channel() {
+        Some(_) => ("this gateway for the model".into(), false),
+        None => (
+            format!("{}{period}{on} (`{name}`)", holder(limit)),
+            limit.measure() != LimitKind::CostTotal,
+        ),
+    };
+    let advice = match (resets, limit.counter.channel()) {
+        (true, _) => format!("try again in {}, or ", duration_text(wait)),
+        (false, Some(_)) => "try again, or ".to_owned(),
+        (false, None) => String::new(),
+    };
+    let message = format!(
+        "quota exceeded: the budget of {whose} is used up, and the stream ends here; {advice}ask the operator of this gateway for more"
+    );
+    Fault::new(FaultKind::OverBudget, message)
+}
+
 /// Whose limit it is.
 fn holder(limit: &AdmissionLimit) -> Cow<'static, str> {
     let counter = &limit.counter;
@@ -128,6 +141,22 @@ fn holder(limit: &AdmissionLimit) -> Cow<'static, str> {
         (None, Some(label)) => format!("key `{label}`").into(),
         (None, None) if counter.is_every_callers() => "all callers together".into(),
         (None, None) => "this API key".into(),
+    }
+}
+
+fn on_model(limit: &AdmissionLimit) -> String {
+    match limit.counter.model() {
+        Some(model) => format!(" on model `{model}`"),
+        None => String::new(),
+    }
+}
+
+/// The period of a budget in money.
+fn period(limit: &AdmissionLimit) -> &'static str {
+    match limit.measure() {
+        LimitKind::CostPerDay => " per day",
+        LimitKind::CostPerMonth => " per month",
+        _ => " in total",
     }
 }
 

@@ -4,6 +4,7 @@ use super::cost_maximum::CostMaximum;
 use super::money::{NewReservation, ReservedMoney};
 use super::need::RequestNeed;
 use super::reservation::EstimateReservation;
+use super::stream_guard::guard_stream;
 use super::ticket::granted_ticket;
 use super::{RateLimitFilter, unchecked_limits};
 use headgate_core::filter::settlement::ExchangeSettlement;
@@ -69,8 +70,11 @@ impl RateLimitFilter {
             reserved: money,
             bound: need.bound.as_ref(),
             estimate: need.estimate,
+            admitted: (limits, &limit_statuses),
+            live: &self.live,
         };
         ReservedMoney::add(request, &self.state, new);
+        guard_stream(request, &self.state);
         let reservation = EstimateReservation::new(self.state.clone(), ticket, need.estimate);
         let mut all: FallbackReservations = request.state.take().unwrap_or_default();
         all.0.push((model.clone(), reservation));

@@ -1,14 +1,17 @@
 //! What a request has reserved of budgets in money, until it is settled.
 
-use super::budget_metrics::BudgetLevels;
 use super::cost_maximum::{CostMaximum, attempt_maximum};
 use super::cost_rules::CostRules;
+use super::live_budget::LiveBudgets;
+use super::stream_budget::StreamBudgets;
 use headgate_core::catalog::price::{Cost, ModelPrice};
 use headgate_core::filter::failed_attempt_usage::FailedAttemptUsages;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::UpstreamProcessing;
 use headgate_core::filter::view::{AttemptView, RequestView};
 use headgate_core::state::StateStore;
+use headgate_core::state::admission::{AdmissionLimit, LimitStatus};
+use headgate_core::state::budget_levels::BudgetLevels;
 use headgate_core::state::lock::lock;
 use headgate_core::state::money::{BudgetCharge, CreateReservation, MoneyHold, MoneyReservation};
 use headgate_protocol::DuplicateRequestCost;
@@ -31,6 +34,9 @@ pub struct NewReservation<'r> {
     /// `None` if the request costs nothing.
     pub bound: Option<&'r CostMaximum>,
     pub estimate: TokenEstimate,
+    /// The limits that have admitted it, and their state.
+    pub admitted: (&'r [AdmissionLimit], &'r [LimitStatus]),
+    pub live: &'r LiveBudgets,
 }
 
 struct ModelReservation {
@@ -41,6 +47,7 @@ struct ModelReservation {
     /// The price on the channel of the last attempt.
     price: Mutex<Option<Arc<ModelPrice>>>,
     rules: CostRules,
+    budgets: StreamBudgets,
 }
 
 impl ReservedMoney {
@@ -53,12 +60,19 @@ impl ReservedMoney {
             return;
         };
         let protocol = request.protocol.map(|protocol| protocol.descriptor());
-        if protocol.is_some_and(|protocol| protocol.cost == DuplicateRequestCost::PaidWork) {
+        let is_paid =
+            protocol.is_some_and(|protocol| protocol.cost == DuplicateRequestCost::PaidWork);
+        if is_paid {
             let create = CreateReservation::new((*reserved).clone());
             request.state.set(create);
         }
         let price = bound.price.clone();
         let rules = CostRules::new(request, price, reserved.amount, new.estimate);
+        let budgets = match is_paid || rules.is_background {
+            // Its provider would go on.
+            true => StreamBudgets::default(),
+            false => StreamBudgets::new(new.live, new.admitted, &reserved),
+        };
         let all: &mut Self = request.state.get_or_default();
         all.models.push(ModelReservation {
             model: model.name.clone(),
@@ -66,6 +80,7 @@ impl ReservedMoney {
             more: Mutex::default(),
             price: Mutex::default(),
             rules,
+            budgets,
         });
     }
 
@@ -126,6 +141,30 @@ impl ReservedMoney {
         if let (Some(model), Some(reserved)) = (model, reserved) {
             lock(&model.more).push(MoneyHold::new(store, reserved));
         }
+    }
+
+    /// Whether a budget may cut the stream of the request.
+    pub fn cuts_streams(&self) -> bool {
+        self.models
+            .iter()
+            .any(|reserved| !reserved.budgets.is_empty())
+    }
+
+    /// # Errors
+    /// A budget that cuts streams does not cover what the stream costs.
+    pub fn check_stream(
+        &self,
+        request: &RequestView,
+        store: &Arc<dyn StateStore>,
+    ) -> Result<(), Fault> {
+        let reserved = request.model().and_then(|model| self.find(&model.name));
+        let Some(reserved) = reserved.filter(|it| !it.budgets.is_empty()) else {
+            return Ok(());
+        };
+        let price = lock(&reserved.price).clone();
+        let running = reserved.rules.running_cost(request, price.as_deref());
+        let cost = running.saturating_add(reserved.failed_cost(request));
+        reserved.budgets.check((cost, reserved.amount()), store)
     }
 
     /// Settles on what the exchange has cost: on the model that it tried last, and on failed attempts.

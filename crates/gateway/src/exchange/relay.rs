@@ -2,7 +2,6 @@
 
 use super::Exchange;
 use super::evaluate::ERROR_BYTES_MAX;
-use super::keep_alive::KEEP_ALIVE_COMMENT;
 use super::reply_plan::{ErrorReplyBody, ProviderErrorReply, ReplyPlan};
 use super::response_fault::{foreign_body_fault, too_slow};
 use super::response_transcoder::ResponseTranscoder;
@@ -332,32 +331,6 @@ impl Exchange<'_> {
     ) -> Result<Option<Bytes>, Fault> {
         let reading = response.next_chunk();
         self.downstream.until_client_gone(pin!(reading)).await?
-    }
-
-    /// Like [`Self::next_chunk`], and sends a keep-alive comment each time the provider was silent for `heartbeat`.
-    pub(super) async fn next_chunk_with(
-        &mut self,
-        response: &mut UpstreamResponse,
-        heartbeat: Option<Duration>,
-    ) -> Result<Option<Bytes>, Fault> {
-        let Some(every) = heartbeat else {
-            return self.next_chunk(response).await;
-        };
-        let mut reading = pin!(response.next_chunk());
-        loop {
-            let reading = reading.as_mut();
-            match self
-                .downstream
-                .until_client_gone_within(every, reading)
-                .await?
-            {
-                Ok(chunk) => return chunk,
-                Err(DeadlineElapsed) => {
-                    let comment = Bytes::from_static(KEEP_ALIVE_COMMENT);
-                    self.downstream.write(comment, false).await?;
-                }
-            }
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod held;
 mod held_events;
+mod next_chunk;
 mod relayed_stream;
 
 use super::Exchange;
@@ -21,6 +22,7 @@ use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::sse::SseEvent;
 use headgate_protocol::stream::{MessageStartCompleter, StreamProgress};
 use http::{HeaderMap, Method, StatusCode, header};
+use next_chunk::StreamWaits;
 use relayed_stream::RelayedStream;
 use std::pin::pin;
 
@@ -29,7 +31,7 @@ const EVENT_BYTES_MAX: usize = 16 << 20;
 
 impl Exchange<'_> {
     /// Relays a stream. Each chunk is sent before filters see its events, unless events are converted, or a filter may
-    /// change them.
+    /// change them or end the stream between them.
     pub(super) async fn relay_stream(
         &mut self,
         response: &mut UpstreamResponse,
@@ -49,7 +51,9 @@ impl Exchange<'_> {
         }
         let status = self.caller_status(response);
         self.downstream.write_head(status, headers).await?;
-        let rewritten = !transcoder.passes_bytes()
+        let is_guarded = self.is_stream_guarded();
+        let rewritten = is_guarded
+            || !transcoder.passes_bytes()
             || self.route.response.event_access() == ResponseBodyAccess::Replace;
         if let Some(checks) = checks {
             // Boxed, so that streams that are not held do not take its memory.
@@ -67,7 +71,18 @@ impl Exchange<'_> {
         loop {
             let heartbeat = keep_alive.current_interval(&stream.decoder, stream.is_over());
             // Pinned in place, since a move of this future copies kilobytes for each event.
-            let next = pin!(self.next_chunk_with(response, heartbeat)).await;
+            let next = match (heartbeat, is_guarded && !stream.is_over()) {
+                (None, false) => pin!(self.next_chunk(response)).await,
+                (heartbeat, is_guarded) => {
+                    let waits = StreamWaits {
+                        heartbeat,
+                        is_guarded,
+                        until: None,
+                    };
+                    let next = pin!(self.next_stream_chunk(response, waits)).await;
+                    next.map(Result::unwrap_or_default)
+                }
+            };
             match next {
                 Ok(Some(chunk)) => {
                     let chunk = match &mut start {
@@ -97,6 +112,9 @@ impl Exchange<'_> {
                         self.request.info.is_stream_whole =
                             self.request.info.stream_error.is_none();
                         return self.end_stream(&stream, Bytes::new(), candidate).await;
+                    }
+                    if is_guarded && let Err(fault) = self.check_stream(&stream) {
+                        return self.break_off(fault, &stream, None, true).await;
                     }
                 }
                 Ok(None) => {

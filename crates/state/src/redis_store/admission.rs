@@ -3,6 +3,7 @@
 use super::RedisStoreInner;
 use super::admission_reply;
 use super::run_call_write::{RUN_KEYS, RunCallWrite};
+use super::scripts::COUNT_MAX;
 use super::write::RedisWrite;
 use headgate_core::state::StoreUnavailable;
 use headgate_core::state::admission::{
@@ -91,6 +92,25 @@ impl RedisStoreInner {
         let caller = caller.or(of_run);
         let caller = caller.map_or("", |caller| caller);
         self.keys.reservation(caller, &reserved.id)
+    }
+
+    /// As [`StateStore::money_used`](headgate_core::state::StateStore::money_used): what is missing of the largest budget after
+    /// a request that costs nothing.
+    pub async fn money_used(&self, budget: &CounterKey) -> Result<u64, StoreUnavailable> {
+        let limit = AdmissionLimit {
+            counter: budget.clone(),
+            most: COUNT_MAX,
+            cuts_streams: false,
+        };
+        let demand = AdmissionRequest {
+            limits: &[limit],
+            tokens: 0,
+            cost: Some(0),
+            run: None,
+        };
+        let admission = self.admit(&demand).await?;
+        let remaining = admission.limit_statuses.first().map(|it| it.remaining);
+        Ok(COUNT_MAX - remaining.unwrap_or(COUNT_MAX))
     }
 
     /// As [`StateStore::settle_money`](headgate_core::state::StateStore::settle_money).

@@ -19,7 +19,9 @@ pub use client::client;
 use bytes::Bytes;
 use concurrency_leases::GatewayConcurrencyLeases;
 use connector::RedisConnector;
-use headgate_core::state::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
+use headgate_core::state::admission::{
+    AdmissionRequest, AdmissionResult, AdmissionTicket, CounterKey,
+};
 use headgate_core::state::health::{StoreHealthCounters, StoreHealthReport, StoreOperation};
 use headgate_core::state::money::MoneyReservation;
 use headgate_core::state::note_cache::NOTE_BYTES_MAX;
@@ -146,6 +148,13 @@ impl StateStore for RedisStore {
 
     fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult> {
         let pending = self.inner.admit(demand);
+        StoreFuture::Later(Box::pin(
+            self.inner.count_failure(StoreOperation::Admit, pending),
+        ))
+    }
+
+    fn money_used<'a>(&'a self, budget: &'a CounterKey) -> StoreFuture<'a, u64> {
+        let pending = self.inner.money_used(budget);
         StoreFuture::Later(Box::pin(
             self.inner.count_failure(StoreOperation::Admit, pending),
         ))

@@ -14,7 +14,7 @@ pub const LEASE: Duration = Duration::from_secs(30);
 /// The run in place of the kind of a limit.
 const RUN: &str = "run";
 /// Lua's numbers are doubles, which are exact up to here.
-const COUNT_MAX: u64 = 1 << 53;
+pub const COUNT_MAX: u64 = 1 << 53;
 
 /// The scripts, loaded once on each connection.
 pub struct LuaScripts {

@@ -16,7 +16,9 @@ mod writer;
 use bytes::Bytes;
 pub use file::StateFileError;
 use file::{StateDatabase, StateFileWrite};
-use headgate_core::state::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
+use headgate_core::state::admission::{
+    AdmissionRequest, AdmissionResult, AdmissionTicket, CounterKey,
+};
 use headgate_core::state::affinity::{IdChannelCache, IdChannelEntry};
 use headgate_core::state::calendar::period;
 use headgate_core::state::clock::Clock;
@@ -216,6 +218,14 @@ impl StateStore for SqliteStore {
             })),
             false => self.limits.admit(demand),
         }
+    }
+
+    fn money_used<'a>(&'a self, budget: &'a CounterKey) -> StoreFuture<'a, u64> {
+        let (budget, now_ms) = (budget.clone(), self.limits.now().unix_ms);
+        self.records.run(move |table| {
+            let (since, _) = period(budget.measure(), now_ms);
+            money_table::find_used(table.connection, &budget, since)
+        })
     }
 
     fn settle(&self, ticket: AdmissionTicket, tokens_used: u64) {

@@ -154,7 +154,8 @@ pub fn prune(file: &Connection, now_ms: u64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn find_used(file: &Connection, counter: &CounterKey, since: u64) -> rusqlite::Result<u64> {
+/// What is used and reserved of a budget in the period that began at `since`.
+pub fn find_used(file: &Connection, counter: &CounterKey, since: u64) -> rusqlite::Result<u64> {
     let mut find = file.prepare(
         "SELECT nanos FROM money_used WHERE caller = ?1 AND model = ?2 AND measure = ?3 AND since_ms = ?4",
     )?;

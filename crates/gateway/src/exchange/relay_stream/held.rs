@@ -1,6 +1,7 @@
 //! Relays a stream whose events are held until filters have decided about them, a window at a time.
 
 use super::held_events::HeldEvents;
+use super::next_chunk::StreamWaits;
 use super::{EVENT_BYTES_MAX, RelayedStream, ended_early, joined, start_completion};
 use crate::deadline::DeadlineElapsed;
 use crate::exchange::Exchange;
@@ -14,24 +15,16 @@ use bytes::Bytes;
 use headgate_channel::retry_policy::AttemptFailureClass;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::output_check::StreamChecks;
-use headgate_protocol::fault::Fault;
+use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::sse::{self, SseEvent};
 use headgate_protocol::stream::MessageStartCompleter;
 use std::pin::pin;
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// A stream that is held: who decides about its events, and those of the current window.
 struct HeldStream<'c> {
     checks: &'c StreamChecks,
     events: HeldEvents,
-}
-
-/// What came first while a stream is held.
-enum HeldStreamWaitResult {
-    Chunk(Bytes),
-    End,
-    WindowOver,
 }
 
 impl Exchange<'_> {
@@ -51,14 +44,17 @@ impl Exchange<'_> {
             events: HeldEvents::new(checks.window),
         };
         let mut start = start_completion(candidate.protocol);
+        let is_guarded = self.is_stream_guarded();
         let keep_alive = KeepAliveCommentTimer::new(self.route.response.heartbeat(), true);
         loop {
             let heartbeat = keep_alive.current_interval(&stream.decoder, stream.is_over());
-            match self
-                .next_held_chunk(response, heartbeat, held.events.deadline)
-                .await
-            {
-                Ok(HeldStreamWaitResult::Chunk(chunk)) => {
+            let waits = StreamWaits {
+                heartbeat,
+                is_guarded: is_guarded && !stream.is_over(),
+                until: held.events.deadline,
+            };
+            match self.next_stream_chunk(response, waits).await {
+                Ok(Ok(Some(chunk))) => {
                     let chunk = match &mut start {
                         None => chunk,
                         Some(completion) => completion.complete(chunk),
@@ -69,9 +65,12 @@ impl Exchange<'_> {
                     if stream.is_terminated() {
                         return self.end_held(stream, held, candidate).await;
                     }
+                    if is_guarded && let Err(fault) = self.check_stream(&stream) {
+                        return self.break_off_held(fault, stream, held).await;
+                    }
                 }
-                Ok(HeldStreamWaitResult::WindowOver) => self.release(&mut held, heartbeat).await?,
-                Ok(HeldStreamWaitResult::End) => {
+                Ok(Err(DeadlineElapsed)) => self.release(&mut held, heartbeat).await?,
+                Ok(Ok(None)) => {
                     if let Some(rest) = start.as_mut().and_then(MessageStartCompleter::take_rest) {
                         stream.decoder.push(&rest);
                     }
@@ -84,15 +83,23 @@ impl Exchange<'_> {
                     self.request.info.is_stream_whole = true;
                     return self.end_response(Bytes::new()).await;
                 }
-                Err(fault) => {
-                    if is_channel_fault(&fault) {
-                        self.release(&mut held, None).await?;
-                    }
-                    let partial = stream.decoder.finish();
-                    return self.break_off(fault, &stream, partial, true).await;
-                }
+                Err(fault) => return self.break_off_held(fault, stream, held).await,
             }
         }
+    }
+
+    /// Ends an incomplete stream, after the events that the filters pass unless the caller is gone.
+    async fn break_off_held(
+        &mut self,
+        fault: Fault,
+        mut stream: RelayedStream<'_>,
+        mut held: HeldStream<'_>,
+    ) -> Result<(), Fault> {
+        if is_channel_fault(&fault) || fault.kind == FaultKind::OverBudget {
+            self.release(&mut held, None).await?;
+        }
+        let partial = stream.decoder.finish();
+        self.break_off(fault, &stream, partial, true).await
     }
 
     /// The error for a response that cannot be shown to a filter that must see it.
@@ -302,41 +309,5 @@ impl Exchange<'_> {
             let _ = self.downstream.write(event, false).await;
         }
         fault
-    }
-
-    /// The next chunk of the stream, unless the window is over before. Sends a keep-alive comment each time the provider
-    /// was silent for `heartbeat`.
-    async fn next_held_chunk(
-        &mut self,
-        response: &mut UpstreamResponse,
-        heartbeat: Option<Duration>,
-        window_over: Option<Instant>,
-    ) -> Result<HeldStreamWaitResult, Fault> {
-        let mut reading = pin!(response.next_chunk());
-        let mut next_comment = heartbeat.map(|every| Instant::now() + every);
-        let chunk = loop {
-            let Some(until) = [next_comment, window_over].into_iter().flatten().min() else {
-                break self
-                    .downstream
-                    .until_client_gone(reading.as_mut())
-                    .await??;
-            };
-            let max_wait = until.saturating_duration_since(Instant::now());
-            let waited = self
-                .downstream
-                .until_client_gone_within(max_wait, reading.as_mut());
-            match waited.await? {
-                Ok(chunk) => break chunk?,
-                Err(DeadlineElapsed) if window_over == Some(until) => {
-                    return Ok(HeldStreamWaitResult::WindowOver);
-                }
-                Err(DeadlineElapsed) => {
-                    let comment = Bytes::from_static(KEEP_ALIVE_COMMENT);
-                    self.downstream.write(comment, false).await?;
-                    next_comment = heartbeat.map(|every| Instant::now() + every);
-                }
-            }
-        };
-        Ok(chunk.map_or(HeldStreamWaitResult::End, HeldStreamWaitResult::Chunk))
     }
 }
