@@ -57,6 +57,11 @@ async fn create(gateway: &Gateway, family: &str) -> WholeResponse {
     gateway.ask(&Request::post(GENERIC, body.to_string())).await
 }
 
+/// What the caller `ann` and the channel `a` have used and reserved.
+fn used_by(state: &StateFile) -> [u64; 2] {
+    ["ann", "channel:a"].map(|holder| state.money_used(holder, "cost_total"))
+}
+
 /// Waits until the caller `ann` has used and reserved this much, in billionths.
 async fn is_used(state: &StateFile, expected: u64) {
     eventually(&format!("{expected} billionths used"), async || {
@@ -114,12 +119,37 @@ async fn a_task_that_fails_costs_nothing_of_a_budget() {
 }
 
 #[tokio::test]
+async fn what_is_left_is_known_once_the_gateway_itself_has_seen_the_end_of_a_task() {
+    let simulator = Simulator::start().await;
+    for (directives, left) in [(DONE, 0.9), (FAILED, 1.0)] {
+        let state = StateFile::new();
+        let mut config = vendor_config(&simulator, directives, &state);
+        config["channels"]["vidu"]["budget"] = json!({"cost_total": 1});
+        let gateway = Gateway::start(&config).await;
+        let created = create(&gateway, "vidu").await;
+        assert_eq!(created.status, 200, "{}", created.text());
+        // A minute later.
+        assert_eq!(state.change("task_cost", |_, _| {}), 1);
+        for holder in ["ann", "channel:vidu"] {
+            let labels = [("caller", holder), ("limit", "cost_total")];
+            eventually(&format!("{left} left of {holder}"), async || {
+                let metrics = gateway.metrics().await;
+                let found = metrics.sum("headgate_budget_remaining", &labels);
+                ((found - left).abs() < 1e-9).then_some(())
+            })
+            .await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_unknown_outcome_keeps_its_reservation_until_an_operator_settles_it() {
     let simulator = Simulator::start().await;
     let state = StateFile::new();
     let shape = CreateShape::GenericForA;
     let mut config = shape.config(&simulator, &json!({}));
     add_budget(&mut config, &state);
+    config["channels"]["a"]["budget"] = json!({"cost_total": 5});
     let gateway = Gateway::start(&config).await;
     let file = gateway.folder.path().join("routes.yaml");
     for (key, verdict, used) in [("first", "--not-made", 0), ("second", "--made", EURO / 2)] {
@@ -129,7 +159,7 @@ async fn an_unknown_outcome_keeps_its_reservation_until_an_operator_settles_it()
             unsettled_creates(&file).into_iter().next()
         })
         .await;
-        assert_eq!(state.money_used("ann", "cost_total"), EURO / 2);
+        assert_eq!(used_by(&state), [EURO / 2; 2]);
         let id = listed["request_id"].as_str().unwrap();
         let settled = Command::new(BINARY)
             .args(["task", "settle", id, verdict, "--config"])
@@ -138,7 +168,7 @@ async fn an_unknown_outcome_keeps_its_reservation_until_an_operator_settles_it()
             .unwrap();
         let error = String::from_utf8_lossy(&settled.stderr);
         assert!(settled.status.success(), "{error}");
-        assert_eq!(state.money_used("ann", "cost_total"), used, "{verdict}");
+        assert_eq!(used_by(&state), [used; 2], "{verdict}");
     }
     let refused = shape.keyed("third").simulate("status=400");
     assert_eq!(gateway.ask(&refused).await.status, 400);

@@ -25,7 +25,7 @@ use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyA
 use headgate_core::large_bodies::{BodyStoreRetryPolicy, LargeResponseStoreHandle};
 use headgate_core::scalar::HumanDuration;
 use headgate_core::state::StateStore;
-use headgate_core::state::money::CreateReservation;
+use headgate_core::state::money::{ChannelCreateReservation, CreateReservation};
 use headgate_protocol::Protocol;
 use http::{HeaderName, HeaderValue};
 use recorded_response::{CreateResponseBodyStore, recorded_headers};
@@ -251,7 +251,9 @@ impl Filter for IdempotencyFilter {
         HookResult::later(async move {
             let reserved = request.state.get::<CreateReservation>();
             let money = reserved.map(|create| create.reserved.clone());
-            let stored = entry.begin_sending(&channel, money).await;
+            let reserved = request.state.get::<ChannelCreateReservation>();
+            let of_channel = reserved.and_then(ChannelCreateReservation::reservation);
+            let stored = entry.begin_sending(&channel, money, of_channel).await;
             stored.map_err(fault::not_stored)
         })
     }

@@ -88,8 +88,8 @@ impl JournalEntryHandle {
         Ok(is_ours)
     }
 
-    /// Stores that the create is about to be sent to `channel`, and what it has reserved of budgets in money. Without it, no byte
-    /// may be sent.
+    /// Stores that the create is about to be sent to `channel`, and what it has reserved of budgets in money: of its caller's,
+    /// and of the channel's. Without it, no byte may be sent.
     ///
     /// # Errors
     /// This is not stored, or the entry has ended.
@@ -97,6 +97,7 @@ impl JournalEntryHandle {
         &self,
         channel: &str,
         money: Option<MoneyReservation>,
+        channel_money: Option<MoneyReservation>,
     ) -> Result<(), JournalError> {
         let (cell, channel) = (self.0.clone(), channel.to_owned());
         run_to_end(async move {
@@ -111,6 +112,7 @@ impl JournalEntryHandle {
                 lease_ms: lease_ms(),
             };
             progress.stored.record.money = money;
+            progress.stored.record.channel_money = channel_money;
             let before = replace(&mut progress.stored.record.state, sending);
             if let Err(error) = progress.stored.write().await {
                 // It is not sent.

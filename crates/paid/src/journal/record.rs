@@ -33,6 +33,9 @@ pub struct CreateRecord {
     /// What the create has reserved of its caller's budgets in money.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub money: Option<MoneyReservation>,
+    /// What it has reserved of the budgets of the channel that it was last sent to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel_money: Option<MoneyReservation>,
     pub state: CreateState,
 }
 
@@ -109,6 +112,7 @@ impl CreateRecord {
             created_ms: unix_ms(),
             fingerprint: fingerprint.cloned(),
             money: None,
+            channel_money: None,
             state: CreateState::Reserved {
                 lease_ms: lease_ms(),
             },

@@ -27,8 +27,8 @@ pub enum SettleResult {
     Changed,
 }
 
-/// Settles the create of unknown outcome with this request id, or with this SHA-256 of its key, and what it has reserved of its
-/// caller's budgets in money.
+/// Settles the create of unknown outcome with this request id, or with this SHA-256 of its key, and what it has reserved of
+/// budgets in money, of its caller's and of its channel's.
 ///
 /// # Errors
 /// The store is unreachable.
@@ -102,7 +102,8 @@ async fn apply(
             found.map(|found| found.content) == settled
         }
     };
-    if let (true, Some(reserved)) = (is_settled, record.money.take()) {
+    let reserved = record.money.take().into_iter().chain(record.channel_money);
+    for reserved in reserved.filter(|_| is_settled) {
         let amount = match outcome {
             OperatorVerdict::Made => reserved.amount,
             OperatorVerdict::NotMade => 0,

@@ -1,7 +1,7 @@
 //! Runs the worker of callbacks and the poller of costs in the background, with the configuration in use.
 
 use super::{CallbackWorker, CallbackWorkerContext};
-use crate::costs::TaskCostPoller;
+use crate::costs::{TaskCostAccounts, TaskCostPoller};
 use headgate_core::catalog::channel::TimeoutOverrides;
 use headgate_core::feature::background::{BackgroundContext, BackgroundSnapshot};
 use headgate_core::random::random_fraction;
@@ -37,7 +37,7 @@ pub(crate) async fn run(context: BackgroundContext) {
             egress,
             state: context.state.clone(),
             polls: features.get(),
-            costs: features.get(),
+            costs: TaskCostAccounts::shared(&features),
         }
     };
     let subrequests = SubrequestClient::new(context.subrequests.clone(), QUERY_TIMEOUTS);

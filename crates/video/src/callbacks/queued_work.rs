@@ -5,7 +5,7 @@
 use super::queue::{CallbackWorkerQueue, QueuedSubscriptionChange};
 use super::records::CallbackRecordStore;
 use super::subscribe::BindResult;
-use crate::costs::{TaskCostChanges, settle};
+use crate::costs::{TaskCostAccounts, settle};
 use crate::polls::{EndedTask, EndedTaskQueue};
 use headgate_core::state::StoreUnavailable;
 use std::collections::HashMap;
@@ -78,7 +78,7 @@ pub(super) async fn note_ended_tasks(
     ended: &EndedTaskQueue,
     queue: &CallbackWorkerQueue,
     records: &CallbackRecordStore,
-    costs: &Arc<TaskCostChanges>,
+    costs: &TaskCostAccounts,
 ) -> bool {
     let tasks = ended.take().into_iter();
     let mut taken = TakenEndedTasksGuard {

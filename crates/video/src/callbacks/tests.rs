@@ -9,6 +9,7 @@ use super::records::{CallbackRecordStore, RedriveOutcome, StoredRecord};
 use super::subscribe::{BindResult, SubscriptionRefusal, UnboundSubscription};
 use super::subscription::CallerStatusFormat;
 use super::token::CallbackToken;
+use crate::costs::TaskCostAccounts;
 use crate::polls::{EndedTask, EndedTaskQueue, task_key};
 use bytes::Bytes;
 use headgate_core::state::StateStore;
@@ -192,7 +193,7 @@ async fn a_task_that_has_ended_leaves_one_record_about_its_subscription() {
     };
     ended.put_back([ended_task].into_iter());
     let queue = CallbackWorkerQueue::default();
-    assert!(note_ended_tasks(&ended, &queue, &records, &Arc::default()).await);
+    assert!(note_ended_tasks(&ended, &queue, &records, &TaskCostAccounts::default()).await);
     assert_eq!(count().await, 1);
     let subscription = records.subscription(&nonce).await.unwrap().unwrap();
     assert!(subscription.value.is_hinted());

@@ -7,7 +7,7 @@ use super::next_due::EarliestDueTime;
 use super::queue::CallbackWorkerQueue;
 use super::queued_work::{do_queued_work, note_ended_tasks};
 use super::records::CallbackRecordStore;
-use crate::costs::TaskCostChanges;
+use crate::costs::TaskCostAccounts;
 use crate::polls::TaskStatusFetcher;
 use crate::work::{ChannelPollTurns, InFlightWorkLimits, LoggedBlockedChannels, WorkLimiter};
 use headgate_core::catalog::Catalog;
@@ -66,7 +66,7 @@ pub struct CallbackWorkerContext {
     pub egress: Arc<EgressPolicy>,
     pub state: Arc<dyn StateStore>,
     pub polls: Arc<TaskStatusFetcher>,
-    pub costs: Arc<TaskCostChanges>,
+    pub costs: TaskCostAccounts,
 }
 
 /// The worker of this process.

@@ -2,7 +2,9 @@
 
 use super::TaskCostReservation;
 use headgate_core::catalog::price::Cost;
+use headgate_core::feature::FeatureTypeMap;
 use headgate_core::feature::metrics::{CostChange, CostChangeLabels, FeatureMetrics};
+use headgate_core::state::budget_levels::BudgetLevels;
 use headgate_core::state::lock::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,6 +12,13 @@ use std::sync::{Arc, Mutex};
 /// Differences since the metrics were read, by their labels and the caller's own name. Outlives snapshots.
 #[derive(Default)]
 pub struct TaskCostChanges(Mutex<HashMap<(CostChangeLabels, Arc<str>), CostDifference>>);
+
+/// What the settlements of tasks change in this process.
+#[derive(Clone, Default)]
+pub struct TaskCostAccounts {
+    pub changes: Arc<TaskCostChanges>,
+    pub levels: Arc<BudgetLevels>,
+}
 
 /// In billionths of the currency's unit.
 #[derive(Default)]
@@ -20,6 +29,16 @@ struct CostDifference {
 
 /// Hands the differences to the metrics of costs.
 pub(crate) struct TaskCostMetrics(pub Arc<TaskCostChanges>);
+
+impl TaskCostAccounts {
+    /// Those that outlive snapshots.
+    pub fn shared(features: &FeatureTypeMap) -> Self {
+        Self {
+            changes: features.get(),
+            levels: features.get(),
+        }
+    }
+}
 
 impl TaskCostChanges {
     /// Adds the difference between the cost of a task and what its create reserved.

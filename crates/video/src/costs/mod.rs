@@ -13,8 +13,8 @@ mod settle;
 #[cfg(test)]
 mod tests;
 
-pub use metrics::TaskCostChanges;
 pub(crate) use metrics::TaskCostMetrics;
+pub use metrics::{TaskCostAccounts, TaskCostChanges};
 pub(crate) use poller::TaskCostPoller;
 pub use reservation::TaskCostReservation;
 pub use reserve::reserve;

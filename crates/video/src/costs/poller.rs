@@ -2,7 +2,7 @@
 //! tasks alone would keep their reservations, and costs would stay what creates have reserved.
 
 use super::poll_times::next_poll_ms;
-use super::{TaskCostChanges, TaskCostReservation, settle};
+use super::{TaskCostAccounts, TaskCostReservation, settle};
 use crate::polls::{CallerStatusPoll, EndedTask, TaskStatusFetcher};
 use crate::status_request::status_request;
 use crate::unattended_task::UnattendedTask;
@@ -131,8 +131,8 @@ impl TaskCostPoller {
         let Some(ended) = self.ended(&current, &state, &record.key, &task).await else {
             return;
         };
-        let changes = current.features.get::<TaskCostChanges>();
-        if let Err(unavailable) = settle(&*state, &changes, &ended).await {
+        let accounts = TaskCostAccounts::shared(&current.features);
+        if let Err(unavailable) = settle(&*state, &accounts, &ended).await {
             tracing::warn!(task_id, channel, %unavailable, "the cost of a task is not settled yet");
         }
     }

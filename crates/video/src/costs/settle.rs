@@ -1,6 +1,6 @@
 //! Settles the cost of a task that has ended.
 
-use super::{TaskCostChanges, TaskCostReservation};
+use super::{TaskCostAccounts, TaskCostReservation};
 use crate::polls::EndedTask;
 use headgate_core::catalog::price::Cost;
 use headgate_core::state::records::RecordKind;
@@ -13,7 +13,7 @@ use headgate_core::state::{StateStore, StoreUnavailable};
 /// The store is unreachable. It may have removed the reservation; then the task costs what was reserved.
 pub async fn settle(
     state: &dyn StateStore,
-    changes: &TaskCostChanges,
+    accounts: &TaskCostAccounts,
     ended: &EndedTask,
 ) -> Result<(), StoreUnavailable> {
     let (kind, records) = (RecordKind::TaskCost, state.records());
@@ -43,7 +43,11 @@ pub async fn settle(
         return Ok(());
     }
     let reserved = Cost(reservation.price.reserved);
-    changes.add(&record.content.owner, &reservation, cost);
+    let owner = &record.content.owner;
+    accounts.changes.add(owner, &reservation, cost);
+    for reserved in money.iter().chain(channel_money) {
+        accounts.levels.correct(reserved, cost.0);
+    }
     let TaskCostReservation {
         task_id,
         channel,

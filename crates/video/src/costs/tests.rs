@@ -1,6 +1,6 @@
 //! Tests of reservations and their settlement, by several gateways that share their state.
 
-use super::{TaskCostChanges, TaskCostReservation, reserve, settle};
+use super::{TaskCostAccounts, TaskCostReservation, reserve, settle};
 use crate::polls::EndedTask;
 use headgate_core::catalog::price::{NANOS, VideoTaskPrice};
 use headgate_core::state::StateStore;
@@ -46,14 +46,14 @@ async fn of_many_gateways_that_see_the_end_of_a_task_one_counts_the_difference()
     let state: Arc<dyn StateStore> = Arc::new(MemoryStore::default());
     for (credits, added, refunded) in [(80, 300, 0), (20, 0, 300), (50, 0, 0)] {
         reserve(&*state, KEY, &"ann".into(), &reservation()).await;
-        let gateways: Vec<TaskCostChanges> = (0..4).map(|_| TaskCostChanges::default()).collect();
+        let gateways: Vec<TaskCostAccounts> = (0..4).map(|_| TaskCostAccounts::default()).collect();
         for _ in 0..3 {
-            for changes in &gateways {
-                let settled = settle(&*state, changes, &ended(credits)).await;
+            for accounts in &gateways {
+                let settled = settle(&*state, accounts, &ended(credits)).await;
                 assert!(settled.is_ok());
             }
         }
-        let changes: Vec<_> = gateways.iter().flat_map(TaskCostChanges::take).collect();
+        let changes: Vec<_> = gateways.iter().flat_map(|it| it.changes.take()).collect();
         let sum = |nanos: fn(&_) -> u64| changes.iter().map(nanos).sum::<u64>();
         let sums = (sum(|change| change.added), sum(|change| change.refunded));
         assert_eq!(sums, (added, refunded), "{credits}");
@@ -64,7 +64,7 @@ async fn of_many_gateways_that_see_the_end_of_a_task_one_counts_the_difference()
 #[tokio::test]
 async fn a_change_has_the_label_of_its_caller_and_the_name() {
     let state: Arc<dyn StateStore> = Arc::new(MemoryStore::default());
-    let changes = TaskCostChanges::default();
+    let accounts = TaskCostAccounts::default();
     for (caller, label) in [
         ("idp:ann", Some("other")),
         ("idp:bob", Some("other")),
@@ -75,9 +75,9 @@ async fn a_change_has_the_label_of_its_caller_and_the_name() {
             ..reservation()
         };
         reserve(&*state, KEY, &caller.into(), &reservation).await;
-        assert!(settle(&*state, &changes, &ended(80)).await.is_ok());
+        assert!(settle(&*state, &accounts, &ended(80)).await.is_ok());
     }
-    let taken = changes.take().into_iter();
+    let taken = accounts.changes.take().into_iter();
     let mut taken: Vec<_> = taken
         .map(|change| {
             (
@@ -97,9 +97,9 @@ async fn a_change_has_the_label_of_its_caller_and_the_name() {
 #[tokio::test]
 async fn a_task_that_nobody_reserved_changes_no_cost() {
     let state: Arc<dyn StateStore> = Arc::new(MemoryStore::default());
-    let changes = TaskCostChanges::default();
-    assert!(settle(&*state, &changes, &ended(80)).await.is_ok());
-    assert_eq!(changes.take(), []);
+    let accounts = TaskCostAccounts::default();
+    assert!(settle(&*state, &accounts, &ended(80)).await.is_ok());
+    assert_eq!(accounts.changes.take(), []);
 }
 
 #[tokio::test]
@@ -115,11 +115,11 @@ async fn a_reservation_of_a_later_version_stays_for_it() {
         .records()
         .insert(RecordKind::TaskCost, KEY, content, 9);
     assert!(inserted.get().await.is_ok());
-    let changes = TaskCostChanges::default();
-    assert!(settle(&*state, &changes, &ended(80)).await.is_ok());
+    let accounts = TaskCostAccounts::default();
+    assert!(settle(&*state, &accounts, &ended(80)).await.is_ok());
     let kept = state.records().get(RecordKind::TaskCost, KEY).get().await;
     assert!(kept.unwrap().is_some());
-    assert_eq!(changes.take(), []);
+    assert_eq!(accounts.changes.take(), []);
 }
 
 #[tokio::test]
@@ -127,7 +127,7 @@ async fn a_task_stays_to_be_settled_while_the_store_is_unreachable() {
     let unreachable: Arc<dyn StateStore> = Arc::new(MemoryStore::fallback_for("sqlite"));
     // The create does not fail.
     reserve(&*unreachable, KEY, &"ann".into(), &reservation()).await;
-    let changes = TaskCostChanges::default();
-    let settled = settle(&*unreachable, &changes, &ended(80)).await;
+    let accounts = TaskCostAccounts::default();
+    let settled = settle(&*unreachable, &accounts, &ended(80)).await;
     assert!(settled.is_err());
 }
