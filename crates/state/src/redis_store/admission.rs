@@ -198,9 +198,14 @@ impl Drop for AdmissionCancelGuard<'_> {
     fn drop(&mut self) {
         if !self.has_reply {
             let limits = self.demand.limits.iter();
+            // A model that stands in is no call, which alone the run would know by the lease: its money is settled apart.
+            let is_call = self.demand.run.is_none_or(|run| run.calls > 0);
             if self.demand.run.is_some() {
                 // The keys of the run are none of the script that cancels.
                 self.keys.truncate(self.keys.len() - RUN_KEYS);
+            }
+            if let (false, Some(_)) = (is_call, &self.reserved) {
+                self.keys.pop();
             }
             self.store.outbox.push(RedisWrite::Cancel {
                 keys: std::mem::take(&mut self.keys),
@@ -208,7 +213,7 @@ impl Drop for AdmissionCancelGuard<'_> {
                 limits: limits.map(AdmissionLimit::measure).collect(),
                 tokens: self.demand.tokens,
             });
-            if let Some(run) = self.demand.run {
+            if let Some(run) = self.demand.run.filter(|_| is_call) {
                 self.store.outbox.push(RedisWrite::EndRunCall {
                     keys: self.store.run_keys(&run.key),
                     lease: std::mem::take(&mut self.name),
@@ -220,7 +225,7 @@ impl Drop for AdmissionCancelGuard<'_> {
             // An admission that comes after this is refused by the note of the cancellation. Without its note, the reservation
             // is settled by this gateway's clock.
             if let Some(mut reserved) = self.reserved.take() {
-                reserved.run = None;
+                reserved.run = reserved.run.filter(|_| !is_call);
                 self.store.settle_money(reserved, 0);
             }
         }

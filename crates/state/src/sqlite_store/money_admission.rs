@@ -14,15 +14,16 @@ use headgate_core::state::clock::ClockReading;
 use headgate_core::state::health::StoreHealthCounters;
 use headgate_core::state::local_limits::LocalLimiter;
 use headgate_core::state::money::{self, MoneyReservation};
-use headgate_core::state::run::RunTicket;
+use headgate_core::state::run::{RunDemand, RunTicket};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What an admission works on.
 pub struct MoneyAdmission<'s> {
     pub limits: &'s LocalLimiter,
     pub records: &'s SqliteRecordStore,
-    pub queue: &'s WriteQueue,
-    pub tally: &'s StoreHealthCounters,
+    pub queue: &'s Arc<WriteQueue>,
+    pub tally: &'s Arc<StoreHealthCounters>,
 }
 
 impl MoneyAdmission<'_> {
@@ -68,14 +69,24 @@ impl MoneyAdmission<'_> {
             run: demand.run.cloned(),
             now_ms: now.unix_ms,
         };
-        let decided = self
-            .records
-            .run(move |table| money_table::admit(table.connection, &money_demand));
+        // A model that stands in is no call of its own.
+        let call = demand.run.filter(|run| run.calls > 0);
+        let call = call.map(|run| run_ticket(run, now));
+        let (queue, tally, charged) = (self.queue.clone(), self.tally.clone(), call.clone());
+        let decided = self.records.run_or_undo(
+            move |table| money_table::admit(table.connection, &money_demand),
+            move |decision| {
+                if let (true, Some(ticket)) = (decision.is_granted(), charged) {
+                    queue.push(StateFileWrite::CancelRunCall { ticket }, &tally);
+                }
+            },
+        );
+        let decision = decided.get().await?;
         let MoneyDecision {
             used,
             refused,
             run_refused,
-        } = decided.get().await?;
+        } = decision;
         if let Some(refusal) = run_refused {
             guard.reserved = None;
             return Ok(AdmissionResult {
@@ -102,27 +113,31 @@ impl MoneyAdmission<'_> {
         }
         let admitted = self.limits.admit(&others).get().await?;
         let mut admitted = merged(demand, admitted, &used, now);
-        let ticket = demand.run.map(|run| RunTicket {
-            key: run.key.clone(),
-            taken_ms: now.unix_ms,
-            tokens: run.tokens,
-            lease: 0,
-        });
         match &admitted.decision {
             AdmissionDecision::Granted(_) => {
                 let reserved = guard.reserved.take().filter(|_| cost > 0);
                 admitted.money = reserved.map(Box::new);
-                admitted.run = ticket.map(Box::new);
+                admitted.run = demand.run.map(|run| Box::new(run_ticket(run, now)));
             }
             // Another request took the last place meanwhile.
             AdmissionDecision::Refused { .. } | AdmissionDecision::RunRefused(_) => {
-                if let Some(ticket) = ticket {
+                if let Some(ticket) = call {
                     let cancel = StateFileWrite::CancelRunCall { ticket };
                     self.queue.push(cancel, self.tally);
                 }
             }
         }
         Ok(admitted)
+    }
+}
+
+/// The ticket of a call that was admitted.
+fn run_ticket(run: &RunDemand, now: ClockReading) -> RunTicket {
+    RunTicket {
+        key: run.key.clone(),
+        taken_ms: now.unix_ms,
+        tokens: run.tokens,
+        lease: 0,
     }
 }
 

@@ -43,6 +43,11 @@ pub struct MoneyDecision {
 }
 
 impl MoneyDecision {
+    /// Whether the request was charged.
+    pub fn is_granted(&self) -> bool {
+        self.refused.is_none() && self.run_refused.is_none()
+    }
+
     fn refusal(used: Vec<u64>, refused: Option<(usize, u64)>) -> Self {
         Self {
             used,

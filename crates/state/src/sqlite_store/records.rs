@@ -48,10 +48,23 @@ trait QueuedRecordOperation: Send {
 }
 
 /// An operation with the result `T`.
-struct RecordOperation<T, F> {
+struct RecordOperation<T, F, U: FnOnce(T)> {
     work: F,
+    /// What undoes it if nobody gets its result.
+    undo: U,
     result: Option<T>,
-    responder: oneshot::Sender<Result<T, StoreUnavailable>>,
+    responder: oneshot::Sender<Result<CommittedResult<T, U>, StoreUnavailable>>,
+}
+
+/// A result that was committed. Dropped before it is taken, it is undone.
+struct CommittedResult<T, U: FnOnce(T)>(Option<(T, U)>);
+
+impl<T, U: FnOnce(T)> Drop for CommittedResult<T, U> {
+    fn drop(&mut self) {
+        if let Some((result, undo)) = self.0.take() {
+            undo(result);
+        }
+    }
 }
 
 impl SqliteRecordStore {
@@ -78,9 +91,19 @@ impl SqliteRecordStore {
         &'a self,
         work: impl FnMut(&SqlRecordTable<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> StoreFuture<'a, T> {
+        self.run_or_undo(work, drop)
+    }
+
+    /// As [`Self::run`]; `undo` gets the result of an operation that was committed although nobody awaits it any more.
+    pub fn run_or_undo<'a, T: Send + 'static>(
+        &'a self,
+        work: impl FnMut(&SqlRecordTable<'_>) -> rusqlite::Result<T> + Send + 'static,
+        undo: impl FnOnce(T) + Send + 'static,
+    ) -> StoreFuture<'a, T> {
         let (responder, response) = oneshot::channel();
         let operation = Box::new(RecordOperation {
             work,
+            undo,
             result: None,
             responder,
         });
@@ -90,7 +113,10 @@ impl SqliteRecordStore {
                 Err(_) => return Err(self.failed("too many operations wait for the state file")),
             };
             match done {
-                Ok(Ok(Ok(result))) => Ok(result),
+                Ok(Ok(Ok(mut committed))) => match committed.0.take() {
+                    Some((result, _)) => Ok(result),
+                    None => Err(self.failed("the operation has no result")),
+                },
                 Ok(Ok(Err(StoreUnavailable(reason)))) => Err(self.failed(&reason)),
                 Ok(Err(_)) => Err(self.failed("the records thread of the state file has stopped")),
                 Err(_) => Err(self.failed("timeout of the state file")),
@@ -160,9 +186,10 @@ impl RecordStore for SqliteRecordStore {
     }
 }
 
-impl<T, F> QueuedRecordOperation for RecordOperation<T, F>
+impl<T, F, U> QueuedRecordOperation for RecordOperation<T, F, U>
 where
     T: Send,
+    U: FnOnce(T) + Send,
     F: FnMut(&SqlRecordTable<'_>) -> rusqlite::Result<T> + Send,
 {
     fn is_abandoned(&self) -> bool {
@@ -176,11 +203,11 @@ where
 
     fn respond(self: Box<Self>, committed: Result<(), &str>) {
         let result = match (committed, self.result) {
-            (Ok(()), Some(result)) => Ok(result),
+            (Ok(()), Some(result)) => Ok(CommittedResult(Some((result, self.undo)))),
             (Err(reason), _) => Err(StoreUnavailable(reason.into())),
             (Ok(()), None) => Err(StoreUnavailable("the operation did not run".into())),
         };
-        // The receiver may have gone; its result is then dropped.
+        // The receiver may have gone; its result is then dropped, and undone.
         let _ = self.responder.send(result);
     }
 }

@@ -14,6 +14,7 @@ mod redis_store;
 mod runs;
 mod scripts;
 mod sqlite_store;
+mod unawaited_calls;
 
 use headgate_core::state::admission::{
     AdmissionDecision, AdmissionLimit, AdmissionRequest, AdmissionResult, AdmissionTicket,
