@@ -1,4 +1,4 @@
-//! What gateways have used of the budgets that cut streams, while streams run: read from the store about once a second.
+//! What gateways have used of the budgets that cut streams, while streams run: read from the store every few seconds.
 
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::caller::Callers;
@@ -12,8 +12,10 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How old the amount that is used of a budget may be.
-const READ_EVERY: Duration = Duration::from_secs(1);
+/// How old the amount that is used of a budget may be: for streams within what they have reserved, of which there may be
+/// thousands, and for those that live on what is left.
+const READ_EVERY: Duration = Duration::from_secs(3);
+const READ_EVERY_IN_EXCESS: Duration = Duration::from_secs(1);
 /// The last part of a day or a month, in which nothing is read: the store's clock may be ahead.
 const LAST_MS: u64 = 5_000;
 
@@ -117,10 +119,14 @@ impl LiveBudget {
     }
 
     /// Has another task read what is used, if that was not read lately. While the store is unreachable, the last amount counts.
-    pub fn refresh(self: &Arc<Self>, store: &Arc<dyn StateStore>) {
+    pub fn refresh(self: &Arc<Self>, store: &Arc<dyn StateStore>, has_excess: bool) {
+        let every = match has_excess {
+            true => READ_EVERY_IN_EXCESS,
+            false => READ_EVERY,
+        };
         {
             let mut read_at = lock(&self.read_at);
-            if read_at.elapsed() < READ_EVERY {
+            if read_at.elapsed() < every {
                 return;
             }
             *read_at = Instant::now();

@@ -54,7 +54,7 @@ impl StreamBudgets {
         let unused = reserved.saturating_sub(cost);
         for (limit, budget) in &self.all {
             budget.change_excess(before, excess);
-            budget.refresh(store);
+            budget.refresh(store, excess > 0);
             if !budget.covers(unused, excess > 0) {
                 return Err(cut_refusal(limit, budget.reset()));
             }
