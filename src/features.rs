@@ -20,6 +20,7 @@ const LIST: &[&dyn Feature] = &[
     &headgate_batch::feature::BatchFeature,
     &headgate_usage::feature::UsageFeature,
     &headgate_alerts::feature::AlertsFeature,
+    &headgate_prompt_log::feature::PromptLogFeature,
     &headgate_paid::feature::PaidFeature,
     &headgate_video::feature::VideoFeature,
 ];

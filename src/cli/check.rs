@@ -104,7 +104,8 @@ fn counted(count: usize, noun: &str) -> String {
 
 /// Warns if the bucket of the media store cannot be written. Nothing else here connects to anybody.
 fn check_bucket(snapshot: &Snapshot, shared: &CrossSnapshotState) {
-    let MediaLocation::Bucket(settings) = &snapshot.features.get::<MediaStore>().settings.location
+    let MediaLocation::Bucket { bucket, .. } =
+        &snapshot.features.get::<MediaStore>().settings.location
     else {
         return;
     };
@@ -123,7 +124,7 @@ fn check_bucket(snapshot: &Snapshot, shared: &CrossSnapshotState) {
     if let Err(reason) = written {
         let text = format!(
             "warning: cannot write to the bucket `{}` at {}; what is to be stored will get 503: {reason}\n",
-            settings.bucket, settings.endpoint
+            bucket.bucket, bucket.endpoint
         );
         anstream::println!("{}", style::report(&text));
     }

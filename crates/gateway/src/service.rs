@@ -17,6 +17,7 @@ use headgate_config::snapshot::Snapshot;
 use headgate_config::snapshot::router::{Route, RouteMatch};
 use headgate_core::catalog::caller::client_certificate::CallerCertificate;
 use headgate_core::catalog::client_address::DownstreamClient;
+use headgate_core::filter::stream_info::ExchangeTraceId;
 use headgate_core::filter::view::RequestView;
 use headgate_core::subrequest::SubrequestClient;
 use headgate_observe::open_requests::OpenRequestLabels;
@@ -241,7 +242,9 @@ impl GatewayClientConnection {
         view.fetch = Some(self.gateway.fetcher.clone());
         let mut record = ExchangeRecord::new();
         if let Some(tracing) = &snapshot.tracing {
-            record.trace = Some(tracing.begin(&mut view.headers, record.started));
+            let trace = tracing.begin(&mut view.headers, record.started);
+            view.state.set(ExchangeTraceId(*trace.trace_id.bytes()));
+            record.trace = Some(trace);
         }
         let details = OpenRequestLabels {
             id: view.id.clone(),

@@ -1,10 +1,7 @@
 //! Builds the media store from its configuration. Opens nothing.
 
-use crate::config::{MediaBucketConfig, MediaConfig};
-use crate::{
-    BucketSettings, MediaLimits, MediaLocation, MediaSettings, MediaStore, SharedMediaState,
-};
-use headgate_core::catalog::base_url;
+use crate::config::MediaConfig;
+use crate::{MediaLimits, MediaLocation, MediaSettings, MediaStore, SharedMediaState};
 use headgate_core::feature::section::ConfigProblemSink;
 use headgate_core::state::StateStore;
 use std::path::{Component, Path, PathBuf, absolute};
@@ -18,7 +15,6 @@ const TTL_MIN: Duration = Duration::from_secs(259_200 + 3_600);
 const PRESIGNED_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The directory of files if none is configured, in the folder of the configuration.
 const DEFAULT_DIRECTORY: &str = "media";
-const DEFAULT_REGION: &str = "us-east-1";
 
 pub(crate) fn build(
     config: &MediaConfig,
@@ -52,12 +48,16 @@ pub(crate) fn build(
             problems.error("/media/ttl", reason, None);
         }
     }
-    let bucket = s3.as_ref();
-    let location = bucket.and_then(|bucket| build_bucket(bucket, problems));
+    let location = s3.as_ref().and_then(|config| {
+        Some(MediaLocation::Bucket {
+            bucket: config.bucket.build("/media/s3", problems)?,
+            is_presigned: config.presigned,
+        })
+    });
     let directory = directory.as_deref().unwrap_or(Path::new(DEFAULT_DIRECTORY));
     let local = || MediaLocation::Directory(directory_in(folder, directory));
     let settings = MediaSettings {
-        location: location.map_or_else(local, MediaLocation::Bucket),
+        location: location.unwrap_or_else(local),
         ttl: ttl.duration(),
         limits: MediaLimits {
             objects_per_caller: *files_per_caller,
@@ -76,53 +76,6 @@ pub(crate) fn build(
         MediaStore::new(settings, state.clone(), shared.clone())
     });
     Arc::new(store.expect("the directory of temporary files has a plain name"))
-}
-
-fn build_bucket(
-    config: &MediaBucketConfig,
-    problems: &mut dyn ConfigProblemSink,
-) -> Option<BucketSettings> {
-    let MediaBucketConfig {
-        endpoint,
-        region,
-        bucket,
-        prefix,
-        path_style,
-        access_key_id,
-        secret_access_key,
-        presigned,
-    } = config;
-    let region = region.as_deref().unwrap_or(DEFAULT_REGION);
-    let has_bucket_in_path = path_style.unwrap_or(endpoint.is_some());
-    let amazon = format!("https://s3.{region}.amazonaws.com");
-    let server = base_url::parse(endpoint.as_deref().unwrap_or(&amazon));
-    let server = server
-        .map_err(|reason| problems.error("/media/s3/endpoint", reason, None))
-        .ok()?;
-    if !server.path.is_empty() {
-        let reason = "the endpoint must not have a path";
-        problems.error(
-            "/media/s3/endpoint",
-            reason,
-            Some("use `bucket` and `prefix`"),
-        );
-        return None;
-    }
-    let scheme = if server.tls { "https" } else { "http" };
-    let authority = server.authority.to_str().ok()?;
-    Some(BucketSettings {
-        endpoint: match has_bucket_in_path {
-            true => format!("{scheme}://{authority}"),
-            false => format!("{scheme}://{bucket}.{authority}"),
-        },
-        region: region.to_owned(),
-        bucket: bucket.clone(),
-        prefix: prefix.trim_matches('/').to_owned(),
-        has_bucket_in_path,
-        access_key_id: access_key_id.expose().to_owned(),
-        secret_access_key: secret_access_key.expose().to_owned(),
-        is_presigned: *presigned,
-    })
 }
 
 /// An absolute path without `..`, which names of objects may not have.

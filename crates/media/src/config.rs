@@ -1,6 +1,7 @@
 //! `media` of `routes.yaml`: the media store.
 
-use headgate_core::scalar::{ByteSize, HumanDuration, Secret};
+use headgate_bucket::BucketConfig;
+use headgate_core::scalar::{ByteSize, HumanDuration};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -39,25 +40,8 @@ pub struct MediaConfig {
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct MediaBucketConfig {
-    /// URL of the server, without the bucket. Default: that of AWS for the region.
-    #[serde(default)]
-    pub endpoint: Option<String>,
-    /// Region of the bucket. Default: us-east-1.
-    #[serde(default)]
-    pub region: Option<String>,
-    /// Name of the bucket, which must exist.
-    #[schemars(length(min = 1))]
-    pub bucket: String,
-    /// What the names of all files begin with, such as `headgate`. Default: nothing.
-    #[serde(default)]
-    pub prefix: String,
-    /// Whether URLs have the bucket in their path, not in their host. Default: true with `endpoint`, else false.
-    #[serde(default)]
-    pub path_style: Option<bool>,
-    /// Id of the access key. Use a variable, such as `${S3_ACCESS_KEY_ID}`.
-    pub access_key_id: Secret,
-    /// The access key. Use a variable, such as `${S3_SECRET_ACCESS_KEY}`.
-    pub secret_access_key: Secret,
+    #[serde(flatten)]
+    pub bucket: BucketConfig,
     /// Whether providers read files from the bucket by URLs that are signed with the access key, not from the gateway;
     /// `server.public_url` is not required then. Default: false.
     #[serde(default)]

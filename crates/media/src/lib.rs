@@ -11,8 +11,6 @@
 //! [`RecordKind::MediaObject`]: headgate_core::state::records::RecordKind::MediaObject
 //! [`RecordKind::MediaUse`]: headgate_core::state::records::RecordKind::MediaUse
 
-mod bucket_connector;
-mod bucket_signing;
 mod build;
 mod config;
 mod content;
@@ -58,6 +56,6 @@ pub use object::StoredObject;
 pub use offload::{off_workers, within};
 pub use properties::MediaProperties;
 pub use reader::ObjectReader;
-pub use settings::{BucketSettings, MediaLimits, MediaLocation, MediaSettings};
+pub use settings::{MediaLimits, MediaLocation, MediaSettings};
 pub use shared::{CopyMemoryPermit, SharedMediaState};
 pub use store::MediaStore;

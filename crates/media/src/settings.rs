@@ -1,6 +1,6 @@
 //! The settings of the media store.
 
-use std::fmt;
+use headgate_bucket::BucketSettings;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,7 +18,11 @@ pub struct MediaSettings {
 pub enum MediaLocation {
     /// A local directory, an absolute path; created when it is first used.
     Directory(PathBuf),
-    Bucket(BucketSettings),
+    Bucket {
+        bucket: BucketSettings,
+        /// Whether URLs lead to the bucket, signed with its credential, not to the gateway.
+        is_presigned: bool,
+    },
 }
 
 /// How much may be stored.
@@ -30,31 +34,4 @@ pub struct MediaLimits {
     pub bytes_per_caller: u64,
     /// The maximum size of all objects together, in bytes.
     pub bytes: u64,
-}
-
-/// A bucket of an S3-compatible server.
-#[derive(Clone, PartialEq, Eq)]
-pub struct BucketSettings {
-    /// Scheme, host and port.
-    pub endpoint: String,
-    pub region: String,
-    pub bucket: String,
-    /// The start of the names of all objects; empty for none.
-    pub prefix: String,
-    /// Whether the bucket is in the path of a URL, not in its host.
-    pub has_bucket_in_path: bool,
-    pub access_key_id: String,
-    pub secret_access_key: String,
-    /// Whether URLs lead to the bucket, signed with its credential, not to the gateway.
-    pub is_presigned: bool,
-}
-
-impl fmt::Debug for BucketSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BucketSettings")
-            .field("endpoint", &self.endpoint)
-            .field("bucket", &self.bucket)
-            .field("prefix", &self.prefix)
-            .finish_non_exhaustive()
-    }
 }

@@ -2,9 +2,10 @@
 
 use super::counters::MediaCounters;
 use super::usage_cache::CallerUsageCache;
+use headgate_bucket::BucketClientSlot;
 use headgate_core::outgoing::bucket_client::BucketClient;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -27,7 +28,7 @@ pub struct SharedMediaState {
     /// Bounds the writes of responses at a time, which do not wait behind those of requests.
     pub(super) response_writes: Arc<Semaphore>,
     copies: Arc<Semaphore>,
-    client: OnceLock<Arc<dyn BucketClient>>,
+    pub(super) client: Arc<BucketClientSlot>,
 }
 
 /// The memory that a request with copies of files takes, until it is dropped.
@@ -48,11 +49,7 @@ impl SharedMediaState {
 
     /// Sets the client for requests to buckets. The process has one, which is known after the first configuration.
     pub fn set_client(&self, client: Arc<dyn BucketClient>) {
-        let _ = self.client.set(client);
-    }
-
-    pub(super) fn client(&self) -> Option<&Arc<dyn BucketClient>> {
-        self.client.get()
+        self.client.set(client);
     }
 }
 
@@ -64,7 +61,7 @@ impl Default for SharedMediaState {
             writes: Arc::new(Semaphore::new(WRITES_MAX)),
             response_writes: Arc::new(Semaphore::new(WRITES_MAX)),
             copies: Arc::new(Semaphore::new(COPIES_MIB_MAX as usize)),
-            client: OnceLock::new(),
+            client: Arc::default(),
         }
     }
 }

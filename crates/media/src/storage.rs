@@ -1,19 +1,17 @@
 //! The object store: a local directory, or a bucket of an S3-compatible server.
 
-use super::bucket_connector::SharedClientConnector;
-use super::bucket_signing::BucketCryptoProvider;
 use super::error::MediaStoreError;
-use super::settings::{BucketSettings, MediaLocation};
+use super::settings::MediaLocation;
 use super::shared::SharedMediaState;
 use bytes::Bytes;
 use http::Method;
-use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::aws::AmazonS3;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::signer::{SignedUrlOptions, Signer};
 use object_store::{
     Attribute, Attributes, GetResultPayload, MultipartUpload, ObjectMeta, ObjectStore,
-    ObjectStoreExt, PutMultipartOptions, PutOptions, RetryConfig,
+    ObjectStoreExt, PutMultipartOptions, PutOptions,
 };
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -27,10 +25,6 @@ use tokio::time::timeout;
 
 /// How long one operation on an object may take.
 pub(super) const OPERATION_TIMEOUT: Duration = Duration::from_secs(60);
-/// The first retry of a request to a bucket follows after a tenth of a second.
-const BUCKET_RETRIES: usize = 2;
-/// The longest that requests to a bucket are repeated.
-const BUCKET_RETRY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Objects under names, all below one prefix.
 pub(super) struct ObjectStorage {
@@ -66,15 +60,18 @@ impl ObjectStorage {
                 prefix: Path::from_absolute_path(directory).map_err(|error| error.to_string())?,
                 place: StoragePlace::Directory(directory.clone()),
             }),
-            MediaLocation::Bucket(settings) => {
-                let bucket = bucket(settings, shared).map_err(|error| error.to_string())?;
-                let signer = Arc::new(bucket);
+            MediaLocation::Bucket {
+                bucket,
+                is_presigned,
+            } => {
+                let opened = bucket.open(&shared.client);
+                let signer = Arc::new(opened.map_err(|error| error.to_string())?);
                 Ok(Self {
                     objects: signer.clone(),
-                    prefix: Path::parse(&settings.prefix).map_err(|error| error.to_string())?,
+                    prefix: Path::parse(&bucket.prefix).map_err(|error| error.to_string())?,
                     place: StoragePlace::Bucket {
                         signer,
-                        is_presigned: settings.is_presigned,
+                        is_presigned: *is_presigned,
                     },
                 })
             }
@@ -268,32 +265,6 @@ impl ObjectStorage {
             }
         }
     }
-}
-
-fn bucket(
-    settings: &BucketSettings,
-    shared: &Arc<SharedMediaState>,
-) -> object_store::Result<AmazonS3> {
-    AmazonS3Builder::new()
-        .with_endpoint(&settings.endpoint)
-        .with_allow_http(settings.endpoint.starts_with("http://"))
-        .with_virtual_hosted_style_request(!settings.has_bucket_in_path)
-        .with_region(&settings.region)
-        .with_bucket_name(&settings.bucket)
-        .with_access_key_id(&settings.access_key_id)
-        .with_secret_access_key(&settings.secret_access_key)
-        // Hashing each part once more would take the time of a worker thread; TLS protects it on its way.
-        .with_unsigned_payload(true)
-        // Requests that remove one object each need no MD5.
-        .with_disable_bulk_delete(true)
-        .with_crypto_provider(Arc::new(BucketCryptoProvider))
-        .with_http_connector(SharedClientConnector(shared.clone()))
-        .with_retry(RetryConfig {
-            max_retries: BUCKET_RETRIES,
-            retry_timeout: BUCKET_RETRY_TIMEOUT,
-            ..RetryConfig::default()
-        })
-        .build()
 }
 
 async fn in_time<T>(

@@ -25,7 +25,7 @@ pub(crate) async fn run(context: BackgroundContext) {
 
 /// Reports at the start what would otherwise fail with the first file of a caller.
 async fn check_bucket(media: &Arc<MediaStore>) {
-    if let MediaLocation::Bucket(_) = &media.settings.location
+    if let MediaLocation::Bucket { .. } = &media.settings.location
         && let Err(error) = media.check_bucket().await
     {
         tracing::error!(%error, "cannot write to the media store");

@@ -135,6 +135,7 @@ fn findings_of_one_severity_stand_in_the_order_of_their_areas() {
     assert_eq!(codes(FindingSeverity::Critical), expected);
     let expected = [
         "service_failing",
+        "prompt_log_failing",
         "dns_failing",
         "streams_cut",
         "provider_rate_limits",

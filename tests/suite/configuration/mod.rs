@@ -9,6 +9,7 @@ mod check_channel_errors;
 mod check_dialects;
 mod check_model_patterns;
 mod check_prices;
+mod check_prompt_logs;
 mod check_protocols;
 mod check_random_input;
 mod check_secrets;

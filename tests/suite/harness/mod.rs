@@ -20,6 +20,7 @@ pub mod http2_frames;
 pub mod http2_provider;
 pub mod images;
 pub mod issuance;
+pub mod log_store;
 pub mod media;
 pub mod media_files;
 pub mod name_server;

@@ -19,6 +19,8 @@ mod long_reloads;
 mod metrics_page;
 mod planted_fault;
 mod prometheus;
+mod prompt_log;
+mod prompt_log_faults;
 pub mod status;
 mod task_costs;
 mod top;

@@ -140,6 +140,12 @@ fn metered_config(simulator: &Simulator) -> Value {
         "issuer": "https://login.example", "audience": "headgate", "jwks": "http://127.0.0.1:9/keys",
         "algorithms": ["EdDSA"], "admit": [{"like": "ann"}],
     }});
+    config["prompt_logs"] = json!({"archive": {"bucket": {
+        "endpoint": "http://127.0.0.1:9", "bucket": "prompts", "access_key_id": "a", "secret_access_key": "b",
+    }}});
+    let log = json!({"log_prompts": {"sink": "archive"}});
+    let chain = &mut config::route(&mut config, "responses")["request"];
+    chain.as_array_mut().unwrap().push(log);
     config["channels"]["copies"] = channel(
         &simulator.url(),
         &["responses"],

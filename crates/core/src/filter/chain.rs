@@ -1,6 +1,7 @@
 //! Request and response chains: the filters of a route in order, and which of them each hook runs.
 
 mod granted_headers;
+mod replaced_events;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +19,7 @@ use crate::catalog::model::Candidate;
 use bytes::Bytes;
 pub use granted_headers::GrantedResponseHeaders;
 use headgate_protocol::fault::Fault;
-use headgate_protocol::sse;
+use replaced_events::on_replaced_events;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,7 +46,8 @@ pub struct RequestChain {
 pub struct ResponseChain {
     filters: Vec<NamedFilter>,
     all: Vec<Arc<dyn Filter>>,
-    body_observers: Vec<Arc<dyn Filter>>,
+    /// Each with whether it sees the caller's body, not the provider's.
+    body_observers: Vec<(Arc<dyn Filter>, bool)>,
     body_replacers: Vec<Arc<dyn Filter>>,
     event_filters: Vec<Arc<dyn Filter>>,
     /// Those that read the provider's events, before they are converted for the caller.
@@ -210,7 +212,10 @@ impl ResponseChain {
             declared().map(access).max().unwrap_or_default()
         };
         Self {
-            body_observers: with(|declared| declared.response_body == ResponseBodyAccess::Observe),
+            body_observers: with(|declared| declared.response_body == ResponseBodyAccess::Observe)
+                .into_iter()
+                .map(|filter| (filter.clone(), filter.declare().observes_caller_body))
+                .collect(),
             body_replacers: with(|declared| declared.response_body == ResponseBodyAccess::Replace),
             event_filters: with(|declared| {
                 declared.events != ResponseBodyAccess::None && !declared.reads_upstream_events
@@ -281,9 +286,18 @@ impl ResponseChain {
     }
 
     /// Runs the filters that only read a response body. The body may already be sent; these filters never wait.
-    pub fn observe_body(&self, response: &mut ResponseView<'_>, mut body: Bytes) {
-        for filter in &self.body_observers {
-            match filter.on_response_body(response, &mut body) {
+    pub fn observe_body(
+        &self,
+        response: &mut ResponseView<'_>,
+        mut provider_body: Bytes,
+        mut caller_body: Bytes,
+    ) {
+        for (filter, is_for_caller) in &self.body_observers {
+            let body = match is_for_caller {
+                true => &mut caller_body,
+                false => &mut provider_body,
+            };
+            match filter.on_response_body(response, body) {
                 HookResult::Ready(_) | HookResult::Later(_) => {}
             }
         }
@@ -365,36 +379,4 @@ impl ResponseChain {
             filter.on_done(request, settlement);
         }
     }
-}
-
-/// Runs filters on the events by which an earlier filter replaced one. Returns what is sent in their place.
-async fn on_replaced_events(
-    filters: &[Arc<dyn Filter>],
-    request: &mut RequestView,
-    candidate: Option<&Candidate>,
-    replaced: Bytes,
-) -> Result<Bytes, Fault> {
-    let mut replaced = replaced;
-    for filter in filters {
-        let mut passed: Vec<Bytes> = Vec::new();
-        for event in sse::decode_events(&replaced, usize::MAX) {
-            let mut view = EventView {
-                request: &mut *request,
-                candidate,
-                event: &event,
-                action: EventAction::Pass,
-            };
-            filter.on_event(&mut view).decided().await?;
-            match view.action {
-                EventAction::Pass => passed.push(event.raw),
-                EventAction::Drop => {}
-                EventAction::Replace(bytes) => passed.push(bytes),
-            }
-        }
-        replaced = match <[Bytes; 1]>::try_from(passed) {
-            Ok([only]) => only,
-            Err(several) => several.concat().into(),
-        };
-    }
-    Ok(replaced)
 }

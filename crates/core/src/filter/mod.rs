@@ -214,6 +214,9 @@ pub struct FilterDeclaration {
     /// `on_event` shows the provider's events, in the channel's protocol and as no other filter has changed them. Only for a
     /// filter with [`ResponseBodyAccess::Observe`] of events, which must return `Ready` then.
     pub reads_upstream_events: bool,
+    /// `on_response_body` shows the body that the caller gets, after the filters that change it. Only for a filter with
+    /// [`ResponseBodyAccess::Observe`] of bodies; others see that of the provider.
+    pub observes_caller_body: bool,
     /// Largest request body that the filter admits, in bytes; any if `None`.
     pub body_limit: Option<u64>,
     /// How much of a request the filter can inspect; it refuses larger requests.

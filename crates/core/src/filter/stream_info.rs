@@ -11,6 +11,7 @@ use crate::subrequest::UpstreamRequestIdSlot;
 use headgate_protocol::error_class::ErrorClassification;
 use headgate_protocol::usage::TokenUsage;
 use http::HeaderValue;
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -60,6 +61,10 @@ pub struct StreamInfo {
 /// The denial that the caller got in place of a response of the provider, which had accepted the request; in
 /// [`RequestFilterValues`](super::state::RequestFilterValues), as few exchanges have one.
 pub struct DenialReplyForReplay(pub LocalReply);
+
+/// The id of the trace of an exchange; in [`RequestFilterValues`](super::state::RequestFilterValues), for exchanges that have one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExchangeTraceId(pub [u8; 16]);
 
 /// The calls of services by filters, in few bytes: every exchange has this.
 #[derive(Clone, Copy, Debug, Default)]
@@ -222,6 +227,12 @@ impl CacheOutcome {
             Self::Miss => "miss",
             Self::Bypass => "bypass",
         }
+    }
+}
+
+impl fmt::Display for ExchangeTraceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
     }
 }
 

@@ -291,7 +291,7 @@ impl Exchange<'_> {
         }
         let status = view.status;
         // The body is complete, so that filters read it before the write without delay for the caller.
-        self.observe(response.status, candidate, provider_body);
+        self.observe(response.status, candidate, provider_body, body.clone());
         self.send_whole(status, headers, body).await
     }
 

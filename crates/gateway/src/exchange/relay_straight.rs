@@ -59,7 +59,7 @@ impl Exchange<'_> {
             self.request.info.stream_error = late_failure(protocol, response.status, &seen, errors);
         }
         if observed {
-            self.observe(response.status, candidate, seen);
+            self.observe(response.status, candidate, seen.clone(), seen);
         }
         Ok(())
     }
@@ -104,7 +104,13 @@ impl Exchange<'_> {
 
     /// Shows a body to the filters that only read it. They see no headers, which belong to the connection once they are
     /// sent.
-    pub(super) fn observe(&mut self, status: StatusCode, candidate: &Candidate, body: Bytes) {
+    pub(super) fn observe(
+        &mut self,
+        status: StatusCode,
+        candidate: &Candidate,
+        body: Bytes,
+        caller_body: Bytes,
+    ) {
         self.record_upstream_id_in_body(candidate, &body);
         let mut view = ResponseView {
             request: &mut self.request,
@@ -113,7 +119,9 @@ impl Exchange<'_> {
             headers: &mut HeaderMap::new(),
             kind: ResponseBodyKind::Json,
         };
-        self.route.response.observe_body(&mut view, body);
+        self.route
+            .response
+            .observe_body(&mut view, body, caller_body);
     }
 
     /// Records the request id from the body of a provider that puts it there and not into a header.

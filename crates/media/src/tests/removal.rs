@@ -3,10 +3,10 @@
 use super::{content, expire, leave_record, load_record, new_store, put, read, store_in};
 use crate::object::{ObjectRecord, ObjectState};
 use crate::{
-    BucketSettings, ContentDigest, MediaLimits, MediaLocation, MediaSettings, MediaStore,
-    SharedMediaState,
+    ContentDigest, MediaLimits, MediaLocation, MediaSettings, MediaStore, SharedMediaState,
 };
 use bytes::Bytes;
+use headgate_bucket::BucketSettings;
 use headgate_core::outgoing::bucket_client::{BucketClient, BucketResponseFuture};
 use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;
@@ -168,16 +168,18 @@ async fn some_objects_are_removed_at_a_time() {
     );
     shared.set_client(bucket.clone());
     let settings = MediaSettings {
-        location: MediaLocation::Bucket(BucketSettings {
-            endpoint: "http://127.0.0.1:9".into(),
-            region: "us-east-1".into(),
-            bucket: "media".into(),
-            prefix: String::new(),
-            has_bucket_in_path: true,
-            access_key_id: "id".into(),
-            secret_access_key: "secret".into(),
+        location: MediaLocation::Bucket {
+            bucket: BucketSettings {
+                endpoint: "http://127.0.0.1:9".into(),
+                region: "us-east-1".into(),
+                bucket: "media".into(),
+                prefix: String::new(),
+                has_bucket_in_path: true,
+                access_key_id: "id".into(),
+                secret_access_key: "secret".into(),
+            },
             is_presigned: false,
-        }),
+        },
         ttl: Duration::from_secs(60 * 60),
         limits: MediaLimits {
             objects_per_caller: 4,

@@ -1,6 +1,6 @@
 //! Gives `object_store` the client of the process for its requests to a bucket.
 
-use super::shared::SharedMediaState;
+use crate::BucketClientSlot;
 use async_trait::async_trait;
 use headgate_core::outgoing::bucket_client::BucketRequestError;
 use http::Request;
@@ -15,16 +15,16 @@ use std::sync::Arc;
 
 /// Connects by the client of the process.
 #[derive(Clone, Debug)]
-pub(super) struct SharedClientConnector(pub Arc<SharedMediaState>);
+pub(super) struct SlotConnector(pub Arc<BucketClientSlot>);
 
-impl HttpConnector for SharedClientConnector {
+impl HttpConnector for SlotConnector {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
         Ok(HttpClient::new(self.clone()))
     }
 }
 
 #[async_trait]
-impl HttpService for SharedClientConnector {
+impl HttpService for SlotConnector {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let client = self.0.client();
         let client = client.ok_or_else(|| http_error(BucketRequestError::NoClient))?;

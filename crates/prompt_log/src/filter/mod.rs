@@ -1,0 +1,3 @@
+//! The filter of this feature.
+
+pub(crate) mod log_prompts;
