@@ -3,7 +3,6 @@
 use super::request_ids::{named_in_form, named_in_head};
 use super::sealed_key::sealed_key;
 use headgate_core::catalog::Catalog;
-use headgate_core::catalog::caller::{Caller, Callers};
 use headgate_core::catalog::channel::Channel;
 use headgate_core::filter::body_edit::EditedBody;
 use headgate_core::filter::descriptor::{
@@ -16,9 +15,6 @@ use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::ids::{ReferencedId, ResourceIdKind};
 use headgate_protocol::{GenerationMedium, ids, sealed_content};
 use std::sync::Arc;
-
-/// The number of external callers up to which a pinned id that is unknown is looked up as one of each of them.
-const EXTERNAL_CALLERS_MAX: usize = 100;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "follow_ids",
@@ -35,7 +31,11 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     build: |_, context| {
         Ok(Arc::new(RouteToCreatingChannelFilter {
             state: context.state.clone(),
-            callers: context.callers.clone(),
+            channels: context
+                .catalog
+                .channels()
+                .map(|channel| channel.name.clone())
+                .collect(),
             catalog: context.catalog.clone(),
         }))
     },
@@ -43,8 +43,9 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 
 struct RouteToCreatingChannelFilter {
     state: Arc<dyn StateStore>,
-    callers: Arc<Callers>,
     catalog: Arc<Catalog>,
+    /// The names of all channels.
+    channels: Vec<Arc<str>>,
 }
 
 impl Filter for RouteToCreatingChannelFilter {
@@ -191,38 +192,15 @@ impl RouteToCreatingChannelFilter {
                     "channel `{name}`, which created it, is not configured"
                 ))
             }),
-            (None, Some(pinned)) if !self.is_of_another(caller, id).await? => Ok(pinned.clone()),
-            (None, _) => Err(unknown(named)),
-        }
-    }
-
-    /// Whether the gateway issued the id to another caller, or may have: one look-up for each of very many callers is too
-    /// much. A pin does not apply to such an id.
-    async fn is_of_another(&self, caller: &Caller, id: &str) -> Result<bool, Fault> {
-        let external = self.callers.external();
-        if external.len() > EXTERNAL_CALLERS_MAX {
-            return Ok(true);
-        }
-        let mut others: Vec<Arc<str>> = self
-            .callers
-            .iter()
-            .map(|other| other.name.clone())
-            .collect();
-        external.for_each(&mut |other| others.push(other.caller.name.clone()));
-        for other in others {
-            let is_theirs = other != caller.name
-                && self
-                    .state
-                    .find_channel(&other, id)
-                    .get()
-                    .await
-                    .map_err(store_fault)?
-                    .is_some();
-            if is_theirs {
-                return Ok(true);
+            (None, Some(pinned)) => {
+                let owner = self.state.is_of_another(&caller.name, id, &self.channels);
+                match owner.get().await.map_err(store_fault)? {
+                    true => Err(unknown(named)),
+                    false => Ok(pinned.clone()),
+                }
             }
+            (None, None) => Err(unknown(named)),
         }
-        Ok(false)
     }
 }
 

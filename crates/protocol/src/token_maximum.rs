@@ -35,6 +35,15 @@ const STORED_CONTEXT: [&str; 4] = [
     "prompt",
     "container",
 ];
+/// Members that have a provider search, and add what it finds to the prompt: OpenAI and Anthropic, then OpenRouter, xAI, Azure and Qwen.
+const SERVER_SEARCHES: [&str; 6] = [
+    "web_search_options",
+    "mcp_servers",
+    "plugins",
+    "search_parameters",
+    "data_sources",
+    "enable_search",
+];
 /// Types of parts that are calls of tools, whose arguments are text.
 const CALL_TYPES: [&str; 4] = [
     "tool_use",
@@ -54,6 +63,8 @@ pub(super) const REASONING_BUDGETS: [&str; 3] = [
 const STORED_FILES: [&str; 2] = ["file_id", "file_url"];
 /// Types of parts whose content is longer for the model than for its reader: pages that are images, too.
 const DOCUMENT_TYPES: [&str; 4] = ["document", "file", "input_file", "video_url"];
+/// The type of an item that the provider has stored.
+const STORED_ITEM: [&str; 1] = ["item_reference"];
 /// Types of tools that the caller runs: their results are in the next request.
 const CLIENT_TOOLS: [&str; 2] = ["function", "custom"];
 /// Tokens of prompts that providers add to requests with tools.
@@ -128,7 +139,7 @@ impl TokenMaximum {
                 && (STORED_CONTEXT.iter().any(is_set)
                     || files.has_stored_file
                     || root.get("tools").is_some_and(has_server_tool)
-                    || root.get("web_search_options").is_some()),
+                    || SERVER_SEARCHES.iter().any(|name| is_on(root, name))),
         }
     }
 
@@ -175,7 +186,8 @@ impl FileTotal {
                 .elements()
                 .for_each(|element| self.add(name, element, may_be_image)),
             ValueKind::Object if !is_call(node) => {
-                self.has_stored_file |= has_type(node, &DOCUMENT_TYPES);
+                self.has_stored_file |=
+                    has_type(node, &DOCUMENT_TYPES) || is_stored_item(name, node);
                 let may_be_image = may_be_image && !is_text_source(node);
                 for (name, value) in node.members() {
                     self.add(&name, value, may_be_image);
@@ -198,9 +210,25 @@ impl FileTotal {
     }
 }
 
+/// Whether a request has a member that is neither null nor false.
+fn is_on(root: DocumentNode<'_>, name: &str) -> bool {
+    let value = root.get(name);
+    value.is_some_and(|value| !matches!(value.raw(), b"null" | b"false"))
+}
+
 /// Whether a part is the call of a tool.
 fn is_call(part: DocumentNode<'_>) -> bool {
     has_type(part, &CALL_TYPES)
+}
+
+/// Whether an item of `input` is in place of one that the provider has stored: a reference, or nothing but an id.
+fn is_stored_item(name: &str, item: DocumentNode<'_>) -> bool {
+    let is_id = || {
+        ["type", "role", "content"]
+            .iter()
+            .all(|member| item.get(member).is_none())
+    };
+    has_type(item, &STORED_ITEM) || name == "input" && item.get("id").is_some() && is_id()
 }
 
 fn has_type(part: DocumentNode<'_>, types: &[&str]) -> bool {

@@ -20,3 +20,4 @@ mod spooling;
 mod state;
 mod stream_cuts;
 mod task_budgets;
+mod unreported_costs;

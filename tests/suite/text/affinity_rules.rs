@@ -4,6 +4,7 @@ use crate::harness::accounts::{ACCOUNTS, CAT, form};
 use crate::harness::config::route;
 use crate::harness::error_shape::{assert_alike, assert_error_body};
 use crate::harness::request::{ANN, BOB};
+use crate::harness::token_issuer::{FakeIssuer, TokenSigner, claims_with};
 use crate::harness::{Accounts, Request};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -229,6 +230,36 @@ async fn a_pin_leads_to_what_was_made_elsewhere() {
         world.knowing(&format!("/v1/files/{made}")).await,
         [ACCOUNTS[1]]
     );
+}
+
+#[tokio::test]
+async fn a_pin_for_all_leads_no_claimed_caller_to_the_ids_of_another() {
+    let signer = TokenSigner::ed25519("ed", 1);
+    let issuer = FakeIssuer::start().await;
+    issuer.publish(&[&signer]);
+    let world = Accounts::with(|config| {
+        config["issuers"] = json!({"corp": issuer.entry()});
+        pin(config, &json!("second"));
+        for name in ["files", "file"] {
+            let step = &mut route(config, name)["request"][0];
+            assert_eq!(step, "authenticate");
+            *step = json!({"authenticate": {"jwt": ["corp"]}});
+        }
+    })
+    .await;
+    let tokens = ["alice", "mallory"].map(|sub| signer.token(&claims_with(json!({"sub": sub}))));
+    let alices = world.make(&upload().key(&tokens[0])).await;
+    let elsewhere = world.direct(&upload().key(ACCOUNTS[1])).await.json();
+    let elsewhere = elsewhere["id"].as_str().unwrap();
+    let status = async |id: &str, key: &str| {
+        let read = Request::get(&format!("/v1/files/{id}")).key(key);
+        world.ask(&read).await.status
+    };
+    assert_eq!(status(&alices, &tokens[0]).await, 200);
+    assert_eq!(status(elsewhere, &tokens[1]).await, 200, "it is nobody's");
+    for key in [tokens[1].as_str(), ANN] {
+        assert_eq!(status(&alices, key).await, 404, "{key}");
+    }
 }
 
 #[tokio::test]

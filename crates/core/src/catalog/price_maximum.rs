@@ -15,6 +15,8 @@ pub struct WorkMaximum {
     pub output_tokens: Option<u64>,
     pub images: u64,
     pub audio_ms: u64,
+    /// Whether the provider gets audio from elsewhere, of any length.
+    pub has_distant_audio: bool,
     /// The video of a create.
     pub video: Option<VideoMaximum>,
 }
@@ -25,6 +27,8 @@ pub struct VideoMaximum {
     pub requested: RequestedVideo,
     /// Whether the provider may make it in another resolution than that.
     pub may_have_other_resolution: bool,
+    /// Whether the request has a duration that is not a length, such as -1, with which the provider chooses one.
+    pub has_open_duration: bool,
 }
 
 /// Why the cost of a request has no bound.
@@ -34,10 +38,13 @@ pub enum UnboundedCost {
     OutputTokens,
     /// Neither the request nor the price has the duration of the video, or its resolution has no price.
     Video,
+    /// The provider gets its audio from elsewhere.
+    Audio,
 }
 
 impl ModelPrice {
-    /// The most that such a request can cost, in billionths of the currency's unit; 0 if nothing of it has a price.
+    /// The most that such a request can cost, in billionths of the currency's unit: at least one of them, with which it is
+    /// settled, unless all prices are 0.
     ///
     /// # Errors
     /// Nothing limits its cost.
@@ -47,6 +54,9 @@ impl ModelPrice {
             None => 0,
         };
         let images = u128::from(self.image.unwrap_or(0)) * u128::from(work.images);
+        if work.has_distant_audio && self.charges_audio() {
+            return Err(UnboundedCost::Audio);
+        }
         let audio = u128::from(self.audio_minute.unwrap_or(0)) * u128::from(work.audio_ms);
         let video = match (&work.video, &self.video) {
             (Some(video), Some(prices)) => prices.bound(video)?,
@@ -56,11 +66,34 @@ impl ModelPrice {
         };
         let parts = [tokens, images, audio.div_ceil(MINUTE_MS), video];
         let sum = parts.into_iter().fold(0, u128::saturating_add);
-        Ok(Cost::from_nanos(sum).0)
+        let least = u128::from(!self.is_free());
+        Ok(Cost::from_nanos(sum.max(least)).0)
+    }
+
+    /// Whether audio costs by its length or its tokens.
+    fn charges_audio(&self) -> bool {
+        let input = self.tokens.as_ref().map_or(0, |tokens| tokens.input);
+        self.audio_minute.unwrap_or(0).max(input) > 0
+    }
+
+    /// Whether whatever a provider reports costs nothing.
+    fn is_free(&self) -> bool {
+        let tokens = self.tokens.as_ref().is_none_or(TokenPrices::is_free);
+        let others = [self.image, self.audio_minute, self.credit];
+        let video = self.video.as_ref().is_none_or(|video| {
+            let mut named = video.by_resolution.iter();
+            named.all(|(_, price)| *price == 0) && video.other.unwrap_or(0) == 0
+        });
+        tokens && video && others.iter().all(|price| price.unwrap_or(0) == 0)
     }
 }
 
 impl TokenPrices {
+    fn is_free(&self) -> bool {
+        let input = self.input.max(self.cached_input).max(self.cache_write);
+        input.max(self.output).max(self.reasoning) == 0
+    }
+
     fn bound(&self, work: &WorkMaximum) -> Result<u128, UnboundedCost> {
         let input = self.input.max(self.cached_input).max(self.cache_write);
         let output = self.output.max(self.reasoning);
@@ -87,6 +120,7 @@ impl VideoPrices {
         };
         let default_ms = self.default_seconds.map(|it| u64::from(it) * 1000);
         let duration_ms = video.requested.duration_ms.or(default_ms);
+        let duration_ms = duration_ms.filter(|_| !video.has_open_duration);
         let (Some(price), Some(duration_ms)) = (price, duration_ms) else {
             return Err(UnboundedCost::Video);
         };
@@ -146,6 +180,18 @@ mod tests {
     }
 
     #[test]
+    fn only_what_is_free_has_no_bound_to_settle() {
+        let nothing = WorkMaximum::default();
+        let free = ModelPrice::none("USD".into());
+        assert_eq!(free.bound(&nothing), Ok(0));
+        let image = ModelPrice {
+            image: Some(7),
+            ..free
+        };
+        assert_eq!(image.bound(&nothing), Ok(1));
+    }
+
+    #[test]
     fn output_without_a_limit_has_no_bound_unless_it_is_free() {
         let unlimited = tokens(10, None);
         assert_eq!(price().bound(&unlimited), Err(UnboundedCost::OutputTokens));
@@ -176,6 +222,7 @@ mod tests {
                         duration_ms,
                         resolution: resolution.map(Into::into),
                     },
+                    has_open_duration: false,
                     may_have_other_resolution,
                 }),
                 ..WorkMaximum::default()
@@ -202,6 +249,14 @@ mod tests {
         ] {
             assert_eq!(price.bound(&work), Ok(expected), "{what}");
         }
+        let mut open = video(Some(4_000), Some("720p"), false);
+        open.video.as_mut().unwrap().has_open_duration = true;
+        assert_eq!(price.bound(&open), Err(UnboundedCost::Video));
+        let distant = WorkMaximum {
+            has_distant_audio: true,
+            ..WorkMaximum::default()
+        };
+        assert_eq!(price.bound(&distant), Err(UnboundedCost::Audio));
         let credits = ModelPrice {
             credit: Some(7),
             ..ModelPrice::none("USD".into())

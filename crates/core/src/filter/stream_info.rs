@@ -15,6 +15,9 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+/// The most bytes of an event that has a single token: ids, names and the token's text.
+pub const SINGLE_TOKEN_EVENT_BYTES: usize = 1024;
+
 /// What the exchange and its filters learned. Data that only one filter uses is in
 /// [`RequestFilterValues`](super::state::RequestFilterValues).
 #[derive(Default)]
@@ -48,6 +51,8 @@ pub struct StreamInfo {
     pub callouts: CalloutSummary,
     /// Number of events of the stream so far.
     pub events: u64,
+    /// Bytes of its events beyond the first [`SINGLE_TOKEN_EVENT_BYTES`] of each.
+    pub large_event_bytes: u64,
     /// Whether the stream ended with the last event of its protocol.
     pub is_stream_whole: bool,
     /// Whether the stream ended with bytes that are no complete event, which event filters do not see.

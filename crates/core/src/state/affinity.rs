@@ -75,6 +75,13 @@ impl IdChannelCache {
         Some(own.entry.clone())
     }
 
+    /// Whether a caller other than `caller` received `id`.
+    pub fn is_of_another(&mut self, caller: &Arc<str>, id: &str) -> bool {
+        let owners = self.owners.get(id).into_iter().flatten();
+        let mut others = owners.filter(|owner| owner.caller != *caller);
+        others.any(|other| other.entry.name().is_some())
+    }
+
     pub fn forget(&mut self, caller: &Arc<str>, id: &str) {
         let Some(owners) = self.owners.get_mut(id) else {
             return;

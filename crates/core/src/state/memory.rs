@@ -69,6 +69,15 @@ impl StateStore for MemoryStore {
         StoreFuture::Ready(Ok(owner.and_then(|owner| owner.channel())))
     }
 
+    fn is_of_another<'a>(
+        &'a self,
+        caller: &'a Arc<str>,
+        id: &'a str,
+        _: &'a [Arc<str>],
+    ) -> StoreFuture<'a, bool> {
+        StoreFuture::Ready(Ok(lock(&self.affinity).is_of_another(caller, id)))
+    }
+
     fn forget(&self, caller: &Arc<str>, id: &str) {
         lock(&self.affinity).forget(caller, id);
     }

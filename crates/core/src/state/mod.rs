@@ -59,6 +59,15 @@ pub trait StateStore: Send + Sync {
         id: &'a str,
     ) -> StoreFuture<'a, Option<Arc<str>>>;
 
+    /// Whether one of `channels` created `id` for another caller, whoever that is. A store that sees all channels at once may
+    /// count those that are not among `channels`, too.
+    fn is_of_another<'a>(
+        &'a self,
+        caller: &'a Arc<str>,
+        id: &'a str,
+        channels: &'a [Arc<str>],
+    ) -> StoreFuture<'a, bool>;
+
     /// Removes an id that its caller has deleted. Never waits.
     fn forget(&self, caller: &Arc<str>, id: &str);
 

@@ -143,6 +143,15 @@ impl StateStore for InterceptedStore {
         self.memory.find_channel(caller, id)
     }
 
+    fn is_of_another<'a>(
+        &'a self,
+        caller: &'a Arc<str>,
+        id: &'a str,
+        channels: &'a [Arc<str>],
+    ) -> StoreFuture<'a, bool> {
+        self.memory.is_of_another(caller, id, channels)
+    }
+
     fn forget(&self, caller: &Arc<str>, id: &str) {
         self.memory.forget(caller, id);
     }
@@ -211,6 +220,15 @@ impl StateStore for UnreachableStore {
         _: &'a Arc<str>,
         _: &'a str,
     ) -> StoreFuture<'a, Option<Arc<str>>> {
+        unreachable_store()
+    }
+
+    fn is_of_another<'a>(
+        &'a self,
+        _: &'a Arc<str>,
+        _: &'a str,
+        _: &'a [Arc<str>],
+    ) -> StoreFuture<'a, bool> {
         unreachable_store()
     }
 

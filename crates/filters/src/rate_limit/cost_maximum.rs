@@ -10,7 +10,7 @@ use headgate_core::filter::view::RequestView;
 use headgate_core::task::family::RequestedVideo;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::form::FormPart;
-use headgate_protocol::json::{DocumentNode, JsonDocument};
+use headgate_protocol::json::{DocumentNode, JsonDocument, ValueKind};
 use headgate_protocol::token_maximum::TokenMaximum;
 use headgate_protocol::{GenerationMedium, Protocol};
 use std::num::NonZeroU64;
@@ -23,10 +23,15 @@ const SERIES_IMAGES: u64 = 15;
 /// The fewest bytes of a second of sound: 4 kbit/s, below the lowest rates of AMR and Opus.
 const SOUND_BYTES_PER_SECOND: u64 = 500;
 
+/// Fields of forms that have providers fetch the sound.
+const SOUND_PLACES: [&str; 4] = ["url", "file_url", "audio_url", "file_id"];
+/// Members with the duration of a video.
+const DURATIONS: [&str; 3] = ["/duration", "/seconds", "/parameters/duration"];
+
 /// The most that a request can cost.
 #[derive(Debug)]
 pub struct CostMaximum {
-    /// In billionths of the currency's unit; 0 if it costs nothing.
+    /// In billionths of the currency's unit; 0 if all prices are 0.
     pub nanos: u64,
     /// The prices of the channel on which it costs that.
     pub price: Arc<ModelPrice>,
@@ -146,7 +151,11 @@ fn candidate_bound(
             }
             UnboundedCost::Video => (
                 "duration",
-                format!("set `duration` and a resolution that has a price: this API key has a budget in money, and nothing else limits what a video of model `{}` costs", model.name),
+                format!("set `duration` to a number of seconds and a resolution that has a price: this API key has a budget in money, and nothing else limits what a video of model `{}` costs", model.name),
+            ),
+            UnboundedCost::Audio => (
+                "file",
+                "upload the sound as `file`, without a URL or an id of another one: this API key has a budget in money, and nothing else limits the length of the audio".to_owned(),
             ),
         };
         Fault::new(FaultKind::Invalid, message).param(field)
@@ -160,18 +169,16 @@ fn work_bound(
     candidate: &Candidate,
 ) -> WorkMaximum {
     let descriptor = protocol.descriptor();
-    let sound_bytes = match (&*request.body, descriptor.medium) {
-        (RequestBody::Form { form, .. }, GenerationMedium::Transcript) => {
-            let files = form.parts().iter().filter(|part| part.is_file());
-            files.map(|part: &FormPart| part.value.len() as u64).sum()
-        }
-        _ => 0,
+    let sound_bytes = match descriptor.medium {
+        GenerationMedium::Transcript => sound_bytes(&request.body),
+        _ => Some(0),
     };
+    let sound_ms = |bytes: u64| bytes.saturating_mul(1000) / SOUND_BYTES_PER_SECOND;
     let Some(body) = body else {
         let bytes = request.body.len() as u64;
         return WorkMaximum {
             input_tokens: bytes,
-            audio_ms: bytes.saturating_mul(1000) / SOUND_BYTES_PER_SECOND,
+            audio_ms: sound_ms(bytes),
             ..WorkMaximum::default()
         };
     };
@@ -179,7 +186,9 @@ fn work_bound(
     let window = model.properties.context_window.map(NonZeroU64::get);
     let model_max = model.properties.translation.max_output_tokens;
     WorkMaximum {
-        input_tokens: tokens.input_within(window).saturating_add(sound_bytes),
+        input_tokens: tokens
+            .input_within(window)
+            .saturating_add(sound_bytes.unwrap_or(0)),
         output_tokens: match descriptor.has_output_tokens() {
             true => tokens.output_within(model_max.map(NonZeroU64::get)),
             false => Some(0),
@@ -188,12 +197,25 @@ fn work_bound(
             GenerationMedium::Image => requested_images(body).max(tokens.choices),
             _ => 0,
         },
-        audio_ms: sound_bytes.saturating_mul(1000) / SOUND_BYTES_PER_SECOND,
+        audio_ms: sound_ms(sound_bytes.unwrap_or(0)),
+        has_distant_audio: sound_bytes.is_none(),
         video: match descriptor.medium {
             GenerationMedium::Video => Some(requested_video(body, protocol, candidate)),
             _ => None,
         },
     }
+}
+
+/// The bytes of the sound in a request for a transcript; `None` if the provider gets it, or more of it, from elsewhere.
+fn sound_bytes(body: &RequestBody) -> Option<u64> {
+    let RequestBody::Form { form, .. } = body else {
+        return None;
+    };
+    let parts = || form.parts().iter();
+    let is_elsewhere = |part: &FormPart| SOUND_PLACES.contains(&&*part.name);
+    let files = parts().filter(|part| part.is_file());
+    let bytes = files.map(|part| part.value.len() as u64).sum();
+    (bytes > 0 && !parts().any(is_elsewhere)).then_some(bytes)
 }
 
 /// The images of a series, if the request asks for one.
@@ -214,6 +236,7 @@ fn requested_video(body: &JsonDocument, protocol: Protocol, candidate: &Candidat
         return VideoMaximum {
             requested: RequestedVideo::default(),
             may_have_other_resolution: true,
+            has_open_duration: false,
         };
     };
     let model = candidate.model.as_ref().map_or("", |model| &*model.name);
@@ -224,8 +247,12 @@ fn requested_video(body: &JsonDocument, protocol: Protocol, candidate: &Candidat
     let requested = family.requested_video(body, model, is_generic);
     let resolution = requested.resolution.as_deref();
     let near = resolution.and_then(|wanted| family.near_resolution(wanted, model));
+    let root = body.root();
+    let mut durations = DURATIONS.iter().filter_map(|place| root.pointer(place));
     VideoMaximum {
         may_have_other_resolution: near.is_some(),
+        has_open_duration: requested.duration_ms.is_none()
+            && durations.any(|duration| duration.kind() != ValueKind::Null),
         requested,
     }
 }

@@ -6,10 +6,14 @@ use headgate_core::filter::failed_attempt_usage::{FailedAttemptUsage, FailedAtte
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::StreamInfo;
 use headgate_core::filter::view::RequestView;
+use headgate_protocol::Protocol;
 use headgate_protocol::estimate::TokenEstimate;
 use headgate_protocol::thought_maximum::ThoughtMaximum;
 use headgate_protocol::usage::{StreamUsageMeter, TokenUsage};
 use std::sync::Arc;
+
+/// Bytes of text that are at least a token, as they stand in an event.
+const BYTES_PER_TOKEN: u64 = 4;
 
 /// By what a request costs that has reserved money.
 pub struct CostRules {
@@ -77,18 +81,20 @@ impl CostRules {
             return 0;
         }
         let price = self.price_or_reserved(price);
-        // What nobody reported of a whole response, or of one that the provider goes on to make, can be all that was reserved.
-        let is_whole = settlement == ExchangeSettlement::Complete || self.is_background;
-        if is_whole && counted.is_none() && price.tokens.is_some() {
-            return self.reserved;
-        }
         let media = request.state.get::<BillableMediaOutput>();
         let usage = self.usage(info, counted, settlement, price);
         let cost = self.cost(price, usage.as_ref(), media);
-        match may_have_unseen_thoughts(settlement) {
-            true => cost.max(self.cost_with_thoughts(price, usage)),
-            false => cost,
-        }
+        // What nobody reported of a whole response, or of one that the provider goes on to make, can be all that was reserved.
+        let is_whole = is_whole(settlement) || self.is_background;
+        let unseen = match is_broken_off(settlement) {
+            _ if is_whole && !is_reported(request, counted, price) => self.reserved,
+            true => {
+                let thoughts = self.cost_with_thoughts(price, usage);
+                thoughts.max(self.cost_of_text(request, price, usage))
+            }
+            false => 0,
+        };
+        cost.max(unseen)
     }
 
     /// What the attempts cost that failed before the last one: the usage that they reported, or else the estimated input of
@@ -149,6 +155,29 @@ impl CostRules {
         cost.min(self.reserved)
     }
 
+    /// The cost of a stream that broke off, by the text in events that are larger than one of a single token: at most what was
+    /// reserved.
+    fn cost_of_text(
+        &self,
+        request: &RequestView,
+        price: &ModelPrice,
+        usage: Option<TokenUsage>,
+    ) -> u64 {
+        let protocol = request.protocol.map(Protocol::descriptor);
+        let is_text = protocol.is_some_and(|protocol| protocol.conversation.is_some());
+        // The first two events of a response may have the request in them.
+        let echo = self.estimate.input.saturating_mul(2);
+        let tokens = (request.info.large_event_bytes / BYTES_PER_TOKEN).saturating_sub(echo);
+        let (Some(usage), true, true) = (usage, is_text, tokens > 0) else {
+            return 0;
+        };
+        let with_text = TokenUsage {
+            output_tokens: usage.output_tokens.max(Some(tokens)),
+            ..usage
+        };
+        self.cost(price, Some(&with_text), None).min(self.reserved)
+    }
+
     /// The usage that the provider reported. If its response broke off before, and tokens are all that has a price: the
     /// estimated input, and at least one output token per event.
     fn usage(
@@ -174,18 +203,48 @@ impl CostRules {
     }
 }
 
+/// Whether the caller got a whole response, of which the provider knows the usage.
+fn is_whole(settlement: ExchangeSettlement) -> bool {
+    match settlement {
+        ExchangeSettlement::Complete
+        | ExchangeSettlement::UsageMissing
+        | ExchangeSettlement::UsageImplausible => true,
+        ExchangeSettlement::ClientCancelled
+        | ExchangeSettlement::WriteTimeout
+        | ExchangeSettlement::UpstreamCut
+        | ExchangeSettlement::Denied
+        | ExchangeSettlement::BudgetCut
+        | ExchangeSettlement::UpstreamError
+        | ExchangeSettlement::GatewayReply => false,
+    }
+}
+
 /// Whether a response had begun, and broke off before its usage is certain.
-fn may_have_unseen_thoughts(settlement: ExchangeSettlement) -> bool {
+fn is_broken_off(settlement: ExchangeSettlement) -> bool {
     match settlement {
         ExchangeSettlement::ClientCancelled
         | ExchangeSettlement::WriteTimeout
         | ExchangeSettlement::UpstreamCut
-        | ExchangeSettlement::UsageMissing
-        | ExchangeSettlement::UsageImplausible
         | ExchangeSettlement::Denied
         | ExchangeSettlement::BudgetCut => true,
         ExchangeSettlement::Complete
+        | ExchangeSettlement::UsageMissing
+        | ExchangeSettlement::UsageImplausible
         | ExchangeSettlement::UpstreamError
         | ExchangeSettlement::GatewayReply => false,
     }
+}
+
+/// Whether a usage has all tokens that have a price: without its output, one that a provider reports is none.
+fn is_reported(request: &RequestView, counted: Option<&TokenUsage>, price: &ModelPrice) -> bool {
+    let Some(prices) = &price.tokens else {
+        return true;
+    };
+    let protocol = request.protocol.map(Protocol::descriptor);
+    let has_output = protocol.is_some_and(|protocol| protocol.has_output_tokens());
+    let is_output_priced = has_output && prices.output.max(prices.reasoning) > 0;
+    counted.is_some_and(|usage| {
+        let is_by_length = price.audio_minute.is_some() && usage.audio_ms.is_some();
+        is_by_length || !is_output_priced || usage.output_tokens.is_some()
+    })
 }

@@ -16,6 +16,7 @@ use headgate_channel::retry_policy::AttemptFailureClass;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::ResponseBodyAccess;
 use headgate_core::filter::output_check::RouteOutputChecks;
+use headgate_core::filter::stream_info::SINGLE_TOKEN_EVENT_BYTES;
 use headgate_core::filter::view::{EventAction, EventView};
 use headgate_protocol::ChannelProtocol;
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -317,6 +318,7 @@ impl Exchange<'_> {
     ) {
         let info = &mut self.request.info;
         info.events += 1;
+        info.large_event_bytes += event.raw.len().saturating_sub(SINGLE_TOKEN_EVENT_BYTES) as u64;
         if stream.note(event) {
             info.stream_error = Some(candidate.channel.errors.classify_event(event.data()));
         }

@@ -207,6 +207,28 @@ fn what_the_body_does_not_show_takes_the_whole_context() {
             true,
         ),
         (
+            Chat,
+            r#"{"messages":[],"enable_search":false,"plugins":null}"#.into(),
+            false,
+        ),
+        (Chat, r#"{"messages":[],"enable_search":true}"#.into(), true),
+        (
+            Messages,
+            r#"{"messages":[],"mcp_servers":[{"type":"url","url":"https://a.example"}]}"#.into(),
+            true,
+        ),
+        (
+            Responses,
+            r#"{"input":[{"type":"item_reference","id":"msg_1"}]}"#.into(),
+            true,
+        ),
+        (Responses, r#"{"input":[{"id":"msg_1"}]}"#.into(), true),
+        (
+            Responses,
+            r#"{"input":[{"id":"msg_1","role":"user","content":"a"}]}"#.into(),
+            false,
+        ),
+        (
             Messages,
             r#"{"messages":[],"tools":[{"name":"f","input_schema":{}}]}"#.into(),
             false,

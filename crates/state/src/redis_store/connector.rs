@@ -150,6 +150,32 @@ impl RedisConnector {
         }))
     }
 
+    /// The texts of these keys, where they exist, in one round trip.
+    ///
+    /// # Errors
+    /// Redis is unreachable, or does not respond in time.
+    pub async fn get_each(
+        &self,
+        mut connection: RedisConnection,
+        keys: impl Iterator<Item = String>,
+    ) -> Result<Vec<Option<String>>, StoreUnavailable> {
+        let mut pipeline = redis::pipe();
+        for key in keys {
+            pipeline.get(key);
+        }
+        let queried = pipeline.query_async(&mut connection.connection);
+        match timeout(self.operation_timeout, queried).await {
+            Ok(result) => result.map_err(|error| {
+                self.handle_error(&error, connection.number);
+                StoreUnavailable(error.to_string())
+            }),
+            Err(_) => {
+                self.drop_connection(connection.number, SLOW);
+                Err(StoreUnavailable(SLOW.into()))
+            }
+        }
+    }
+
     /// Sends background commands, in order.
     pub async fn send(&self, pipeline: &mut Pipeline) -> PipelineResult {
         let Ok(RedisConnection {

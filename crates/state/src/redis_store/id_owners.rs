@@ -32,6 +32,29 @@ impl RedisStoreInner {
         Ok(channel)
     }
 
+    /// Whether one of `channels` created `id` for another caller.
+    ///
+    /// # Errors
+    /// Redis is unreachable.
+    pub(super) async fn is_of_another(
+        &self,
+        caller: &Arc<str>,
+        id: &str,
+        channels: &[Arc<str>],
+    ) -> Result<bool, StoreUnavailable> {
+        if self.outbox.is_of_another(caller, id) {
+            return Ok(true);
+        }
+        if channels.is_empty() {
+            return Ok(false);
+        }
+        let keys = channels.iter().map(|channel| self.keys.owner(id, channel));
+        let connection = self.connector.connection()?;
+        let owners = self.connector.get_each(connection, keys).await?;
+        let mut owners = owners.into_iter().flatten();
+        Ok(owners.any(|owner| *owner != **caller))
+    }
+
     /// The channel of an id that is not yet in Redis, unless there it belongs to another caller. An unreachable Redis knows none.
     pub(super) async fn find_claimed(
         &self,

@@ -139,6 +139,18 @@ impl StateStore for RedisStore {
         }
     }
 
+    fn is_of_another<'a>(
+        &'a self,
+        caller: &'a Arc<str>,
+        id: &'a str,
+        channels: &'a [Arc<str>],
+    ) -> StoreFuture<'a, bool> {
+        let pending = self.inner.is_of_another(caller, id, channels);
+        StoreFuture::Later(Box::pin(
+            self.inner.count_failure(StoreOperation::ChannelOf, pending),
+        ))
+    }
+
     fn forget(&self, caller: &Arc<str>, id: &str) {
         self.inner.outbox.push(RedisWrite::Forget {
             caller: caller.clone(),

@@ -104,6 +104,14 @@ impl RedisOutbox {
         }
     }
 
+    /// Whether `id` is queued for another caller.
+    pub fn is_of_another(&self, caller: &Arc<str>, id: &str) -> bool {
+        let waiting = lock(&self.waiting);
+        let owners = waiting.unwritten.get(id).into_iter().flatten();
+        let mut others = owners.filter(|owner| owner.caller != *caller);
+        others.any(|other| other.entry.name().is_some())
+    }
+
     /// Blocks until everything is written, at most for `max_wait`.
     pub fn flush(&self, max_wait: Duration) {
         let is_open = |waiting: &mut OutboxQueue| waiting.sent > 0 || !waiting.writes.is_empty();

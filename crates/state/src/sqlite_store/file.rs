@@ -170,7 +170,7 @@ impl StateDatabase {
         Ok(channel.optional()?.map(Arc::from))
     }
 
-    /// Whether `id` of `channel` belongs to another caller than `caller`.
+    /// Whether `id`, of `channel` or of any, belongs to another caller than `caller`.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -178,10 +178,10 @@ impl StateDatabase {
         &self,
         caller: &str,
         id: &str,
-        channel: &str,
+        channel: Option<&str>,
     ) -> rusqlite::Result<Option<()>> {
         let mut statement = self.connection.prepare(
-            "SELECT 1 FROM made WHERE id = ?2 AND channel = ?3 AND caller <> ?1 LIMIT 1",
+            "SELECT 1 FROM made WHERE id = ?2 AND coalesce(channel = ?3, 1) AND caller <> ?1 LIMIT 1",
         )?;
         let other = statement.query_row(params![caller, id, channel], |_| Ok(()));
         other.optional()

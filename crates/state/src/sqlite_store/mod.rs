@@ -137,7 +137,8 @@ impl SqliteStore {
         id: &str,
         channel: Arc<str>,
     ) -> Result<Option<Arc<str>>, StoreUnavailable> {
-        let other = self.reader.is_of_another(caller, id, &channel).await;
+        let other = self.reader.is_of_another(caller, id, Some(&channel));
+        let other = other.await;
         Ok((!other.unwrap_or(false)).then_some(channel))
     }
 
@@ -191,6 +192,18 @@ impl StateStore for SqliteStore {
                 StoreFuture::Later(Box::pin(self.find_claimed(caller, id, channel)))
             }
             None => StoreFuture::Later(Box::pin(self.look_up(caller, id))),
+        }
+    }
+
+    fn is_of_another<'a>(
+        &'a self,
+        caller: &'a Arc<str>,
+        id: &'a str,
+        _: &'a [Arc<str>],
+    ) -> StoreFuture<'a, bool> {
+        match lock(&self.affinity).is_of_another(caller, id) {
+            true => StoreFuture::Ready(Ok(true)),
+            false => StoreFuture::Later(Box::pin(self.reader.is_of_another(caller, id, None))),
         }
     }
 

@@ -29,11 +29,11 @@ enum ReadRequest {
         id: Box<str>,
         responder: ReadResponder<Arc<str>>,
     },
-    /// Whether the id of this channel belongs to another caller.
+    /// Whether the id, of this channel or of any, belongs to another caller.
     OtherOwner {
         caller: Arc<str>,
         id: Box<str>,
-        channel: Arc<str>,
+        channel: Option<Arc<str>>,
         responder: ReadResponder<()>,
     },
     GetNote {
@@ -86,7 +86,7 @@ impl StateReaderHandle {
         found
     }
 
-    /// Whether `id` of `channel` belongs to another caller than `caller`, as stored in the file.
+    /// Whether `id`, of `channel` or of any, belongs to another caller than `caller`, as stored in the file.
     ///
     /// # Errors
     /// The file cannot be read, or not in time.
@@ -94,13 +94,13 @@ impl StateReaderHandle {
         &self,
         caller: &Arc<str>,
         id: &str,
-        channel: &Arc<str>,
+        channel: Option<&Arc<str>>,
     ) -> Result<bool, StoreUnavailable> {
         let (responder, response) = oneshot::channel();
         let request = ReadRequest::OtherOwner {
             caller: caller.clone(),
             id: id.into(),
-            channel: channel.clone(),
+            channel: channel.cloned(),
             responder,
         };
         let found = self.request(request, response).await?;
@@ -175,7 +175,9 @@ impl ReadRequest {
                 id,
                 channel,
                 responder,
-            } => respond_with(responder, || file.find_other_owner(&caller, &id, &channel)),
+            } => respond_with(responder, || {
+                file.find_other_owner(&caller, &id, channel.as_deref())
+            }),
             Self::GetNote { key, responder } => respond_with(responder, || file.get_note(&key)),
         }
     }

@@ -32,6 +32,7 @@ behaviours![
     an_id_leads_to_the_channel_that_made_it,
     a_later_channel_takes_an_ids_place,
     an_id_of_a_channel_stays_with_the_caller_that_had_it_first,
+    an_id_of_another_caller_is_known_as_such,
     what_is_forgotten_is_unknown,
     requests_are_let_in_up_to_their_limit,
     tokens_are_taken_by_estimate_and_corrected,
@@ -111,6 +112,23 @@ async fn an_id_of_a_channel_stays_with_the_caller_that_had_it_first(store: &dyn 
         store.flush(Duration::from_secs(10));
         let found = find_channel(store, &bob, &id).await;
         assert_eq!(found.as_deref(), Some("second"));
+    }
+}
+
+async fn an_id_of_another_caller_is_known_as_such(store: &dyn StateStore) {
+    let (ann, bob, id) = (caller(), caller(), new_id());
+    let channels: [Arc<str>; 2] = ["primary".into(), "second".into()];
+    let is_anothers = async |caller: &Arc<str>| {
+        let found = store.is_of_another(caller, &id, &channels).get().await;
+        found.unwrap()
+    };
+    assert!(!is_anothers(&bob).await, "nobody has it");
+    store.remember(&ann, &id, &channels[1]);
+    // Queued, and then written.
+    for _ in 0..2 {
+        assert!(is_anothers(&bob).await);
+        assert!(!is_anothers(&ann).await);
+        store.flush(Duration::from_secs(10));
     }
 }
 

@@ -1,0 +1,177 @@
+//! Tests of what a request costs of which a provider reports nothing that can be believed, and of requests whose cost has no bound.
+
+use super::budgets::{NANOS, budget_config, chat, key};
+use crate::harness::config::{CREDENTIALS, channel, without_cool_downs};
+use crate::harness::error_shape::assert_error_body;
+use crate::harness::forms::form;
+use crate::harness::service::json_response;
+use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse};
+use headgate_protocol::Protocol;
+use serde_json::{Value, json};
+
+/// What a token of output costs, in billionths; input is free.
+const TOKEN: u64 = 10_000;
+/// The tokens that a request reserves.
+const RESERVED: u64 = 1_000;
+const BUDGET: u64 = 1_000_000_000;
+
+/// A gateway whose caller has a budget, before a provider that responds with this.
+async fn gateway(acts: Vec<ScriptedResponse>) -> (Gateway, ScriptedProvider) {
+    let provider = ScriptedProvider::start(acts).await;
+    let mut config = budget_config(&provider.url(), &json!("memory"), 1, BUDGET);
+    without_cool_downs(&mut config);
+    (Gateway::start(&config).await, provider)
+}
+
+/// The tokens of output that a response was charged.
+async fn charge(gateway: &Gateway, response: &WholeResponse) -> u64 {
+    let line = gateway.log_of(response).await;
+    let charge = line["budget_charge"].as_f64();
+    (charge.unwrap_or(0.0) * NANOS).round() as u64 / TOKEN
+}
+
+fn whole(usage: &Value) -> Vec<ScriptedResponse> {
+    let message = json!({"role": "assistant", "content": "one two three"});
+    let mut body = json!({
+        "id": "c1", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+    });
+    if !usage.is_null() {
+        body["usage"] = usage.clone();
+    }
+    vec![ScriptedResponse::Send(json_response(&body.to_string()))]
+}
+
+fn event(delta: &Value, finish: &Value) -> String {
+    let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+    let chunk = json!({
+        "id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice],
+    });
+    format!("data: {chunk}\n\n")
+}
+
+fn streamed(events: &str) -> ScriptedResponse {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+    ScriptedResponse::Send(format!("{head}{events}").into_bytes())
+}
+
+fn stream() -> Request {
+    let chat = chat("demo-large", 0, RESERVED).body.unwrap();
+    let mut body: Value = serde_json::from_slice(&chat).unwrap();
+    body["stream"] = true.into();
+    Request::to(Protocol::Chat, body.to_string()).key(&key(0))
+}
+
+#[tokio::test]
+async fn a_whole_response_costs_what_was_reserved_unless_its_usage_is_whole_and_possible() {
+    for (usage, expected) in [
+        (
+            json!({"prompt_tokens": 9, "completion_tokens": 7, "total_tokens": 16}),
+            7,
+        ),
+        (
+            json!({"prompt_tokens": 9, "completion_tokens": 0, "total_tokens": 9}),
+            0,
+        ),
+        (Value::Null, RESERVED),
+        (json!({}), RESERVED),
+        (json!({"prompt_tokens": 9}), RESERVED),
+        (
+            json!({"prompt_tokens": 9, "completion_tokens": -1000}),
+            RESERVED,
+        ),
+        (
+            json!({"prompt_tokens": "9", "completion_tokens": "7"}),
+            RESERVED,
+        ),
+        (
+            json!({"prompt_tokens": 9, "completion_tokens": 900_000_000, "total_tokens": 900_000_009}),
+            RESERVED,
+        ),
+    ] {
+        let (gateway, _provider) = gateway(whole(&usage)).await;
+        let response = gateway.ask(&chat("demo-large", 0, RESERVED)).await;
+        assert_eq!(response.status, 200, "{}", response.text());
+        assert_eq!(charge(&gateway, &response).await, expected, "{usage}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_without_usage_costs_what_was_reserved() {
+    let text = event(&json!({"content": "one"}), &Value::Null);
+    let end = event(&json!({}), &json!("stop"));
+    let acts = vec![
+        streamed(&format!("{text}{end}data: [DONE]\n\n")),
+        ScriptedResponse::Close,
+    ];
+    let (gateway, _provider) = gateway(acts).await;
+    let response = gateway.ask(&stream()).await;
+    assert!(response.whole, "{}", response.text());
+    assert_eq!(charge(&gateway, &response).await, RESERVED);
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_costs_a_token_for_each_event_or_for_each_4_bytes_of_large_ones() {
+    let small = event(&json!({"content": "one"}), &Value::Null).repeat(5);
+    let large = event(&json!({"content": "one ".repeat(600)}), &Value::Null);
+    let larger = event(&json!({"content": "one ".repeat(60_000)}), &Value::Null);
+    let request = 2 * stream().body.unwrap().len() as u64;
+    let of_large = (large.trim_end().len() as u64 - 1024 - request) / 4;
+    for (events, expected) in [(small, 5), (large, of_large), (larger, RESERVED)] {
+        let acts = vec![streamed(&events), ScriptedResponse::Close];
+        let (gateway, _provider) = gateway(acts).await;
+        let response = gateway.ask(&stream()).await;
+        assert!(!response.whole);
+        let charged = charge(&gateway, &response).await;
+        // An event's bytes count with its end or without.
+        assert!(charged.abs_diff(expected) <= 1, "{charged} {expected}");
+    }
+}
+
+#[tokio::test]
+async fn sound_whose_length_nobody_knows_is_refused_and_reported_cost_is_always_settled() {
+    let report = json!({"text": "hi", "usage": {"type": "duration", "seconds": 600}});
+    let body = json_response(&report.to_string());
+    let provider = ScriptedProvider::start(vec![ScriptedResponse::Send(body)]).await;
+    let mut config = budget_config(&provider.url(), &json!("memory"), 1, BUDGET);
+    config["prices"] = json!({"models": {"demo-large": {"audio_minute": 0.1}}});
+    config["channels"] = json!({
+        "other": channel(&provider.url(), &["transcription"], json!({"bearer": CREDENTIALS[0]})),
+    });
+    config["routes"] = json!([{
+        "name": "transcripts", "match": "POST /v1/audio/transcriptions", "protocol": "transcription",
+        "request": ["authenticate", "require_form", "route_model", "rate_limit"],
+        "response": ["meter_usage"],
+    }]);
+    let gateway = Gateway::start(&config).await;
+    let ask = async |fields: &[(&str, &[u8])]| {
+        let fields = [&[("model", b"demo-large".as_slice())], fields].concat();
+        let request = form("/v1/audio/transcriptions", &fields).key(&key(0));
+        gateway.ask(&request).await
+    };
+    let sound = [b'x'; 6000];
+    for fields in [
+        &[("url", b"https://sounds.example/long.mp3".as_slice())][..],
+        &[("file!", b"")],
+        &[],
+        &[
+            ("file!", &sound),
+            ("url", b"https://sounds.example/long.mp3"),
+        ],
+    ] {
+        let refused = ask(fields).await;
+        let message = assert_error_body(Protocol::Chat, &refused, 400);
+        assert!(
+            message.starts_with("upload the sound as `file`"),
+            "{message}"
+        );
+    }
+    assert_eq!(provider.requests().len(), 0);
+    let response = ask(&[("file!", &sound)]).await;
+    assert_eq!(response.status, 200, "{}", response.text());
+    let line = gateway.log_of(&response).await;
+    assert_eq!(
+        line["budget_charge"], 1,
+        "what the provider reported: {line}"
+    );
+}
