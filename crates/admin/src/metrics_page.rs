@@ -23,7 +23,15 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
     of_channels.refused_credentials(channels.refused_credentials(catalog, now));
     let drained = catalog.channels();
     let drained = drained.map(|channel| (&*channel.name, channels.is_drained(channel)));
-    metrics.admin.update(drained, app.event_streams.open());
+    let is_folder_unreadable = app.reloader.caller_folder().error().is_some();
+    let of_folder = app.reloader.directory().refused().len() + usize::from(is_folder_unreadable);
+    let refused = [
+        ("folder", of_folder),
+        ("store", app.issuance.refused().len()),
+    ];
+    metrics
+        .admin
+        .update(drained, refused, app.event_streams.open());
     let open = metrics.open_requests.states();
     let named: Vec<_> = open
         .iter()

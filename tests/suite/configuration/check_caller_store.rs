@@ -17,6 +17,11 @@ fn callers_in_the_state_store_need_keys_for_seals_and_a_state_that_lasts() {
             "lost when the process ends",
         ),
         (
+            format!("{keys}state: memory\ncaller_sources: {{store: {{}}}}\n"),
+            true,
+            "no key of `server.admin_keys` has the role `issue`",
+        ),
+        (
             format!("{keys}caller_sources: {{store: {{most: 0}}}}\n"),
             false,
             "caller_sources.store.most",

@@ -172,6 +172,9 @@ async fn a_broken_file_changes_nothing_but_keys_that_it_no_longer_has() {
             cause.contains(reason).then_some(())
         })
         .await;
+        let metrics = setup.0.gateway.metrics().await;
+        let refused = metrics.sum("headgate_callers_refused", &[("source", "folder")]);
+        assert_eq!(refused, 1.0);
         let mut found = [0; 3];
         for (index, key) in ["sk-1", "sk-2", "sk-3"].iter().enumerate() {
             found[index] = setup.status(key).await;

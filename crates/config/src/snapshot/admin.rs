@@ -50,6 +50,11 @@ impl AdminAccessRules {
         !self.keys.is_empty()
     }
 
+    /// Whether a key permits what this role does.
+    pub fn has_role(&self, role: AdminRole) -> bool {
+        self.keys.iter().any(|key| key.role == role)
+    }
+
     /// The key with this digest. Compares with all keys, in a time that does not depend on their digests.
     pub fn key(&self, digest: &KeyDigest) -> Option<&Arc<AdminKey>> {
         self.keys.iter().fold(None, |found, key| {

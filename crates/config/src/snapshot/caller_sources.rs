@@ -1,11 +1,15 @@
 //! Where callers come from that `routes.yaml` does not name.
 
 use super::ProblemCollector;
+use super::admin::{AdminAccessRules, AdminRole};
 use crate::caller_sources::CallerSourcesConfig;
 use headgate_core::scalar::Secret;
 use headgate_core::state::settings::StoreSettings;
 use headgate_core::task::NO_KEYS_HINT;
 use std::path::{Path, PathBuf};
+
+const NO_ISSUER_HINT: &str =
+    "add one with `role: issue`; `headgate key new` prints a key and its digest";
 
 /// Sources of callers besides `routes.yaml`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +38,7 @@ pub(super) fn check_store(
     config: Option<&CallerSourcesConfig>,
     task_keys: &[Secret],
     state: &StoreSettings,
+    admin: &AdminAccessRules,
     problems: &mut ProblemCollector<'_>,
 ) {
     if config.is_none_or(|config| config.store.is_none()) {
@@ -47,5 +52,9 @@ pub(super) fn check_store(
         let reason = "callers in the state store are lost when the process ends";
         let hint = "keep the state in a file or in Redis, such as `state: sqlite:state.db`";
         problems.warning("/caller_sources/store", reason, Some(hint));
+    }
+    if !admin.has_role(AdminRole::Issue) {
+        let reason = "nobody can make a caller: no key of `server.admin_keys` has the role `issue`";
+        problems.warning("/caller_sources/store", reason, Some(NO_ISSUER_HINT));
     }
 }

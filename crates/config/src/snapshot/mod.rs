@@ -213,7 +213,8 @@ pub fn build_loaded(
     let traced = declared_tracing.as_ref();
     files.extend(tracing::files(traced, &folder));
     let state = state::build(&state, &folder, shared.list.stores(), &mut problems);
-    caller_sources::check_store(caller_sources.as_ref(), &task_keys, &state, &mut problems);
+    let sources = caller_sources.as_ref();
+    caller_sources::check_store(sources, &task_keys, &state, &admin, &mut problems);
     let egress = Arc::new(egress::build(&egress, &mut problems));
     let services = services::build(&declared_services, &folder, &shared.services, &mut problems);
     let services = Arc::new(services);
