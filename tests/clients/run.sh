@@ -6,7 +6,7 @@
 #
 # The demo is `headgate demo --listen … --admin … --simulator …` with the repository's routes.yaml. If HEADGATE_PROGRAM
 # is the path of the program, the cases with TLS (those of HTTP/2, and of SDKs of vendors of videos), those of models of these
-# vendors, and those of agents with providers of other protocols run too, against gateways of their own;
+# vendors, those of runs, and those of agents with providers of other protocols run too, against gateways of their own;
 # CLIENTS_HTTP2_TRIES is the number of tries of each of their clients (8). Prints a line for each failed case, then the
 # counts of each language, then the total. The SDKs are installed in .clients/ and kept until their pinned versions
 # change. Missing on a bare Debian or Ubuntu:
@@ -125,7 +125,7 @@ run_cases() {
   ((failed == 0))
 }
 
-# Starts a gateway with TLS and one with vendors of videos if HEADGATE_PROGRAM is set, and passes their addresses to the
+# Starts gateways with TLS, with vendors of videos, with translation and with runs if HEADGATE_PROGRAM is set, and passes their addresses to the
 # cases.
 start_gateways() {
   [[ -n ${HEADGATE_PROGRAM:-} ]] || return 0
@@ -133,11 +133,13 @@ start_gateways() {
   CLIENTS_HTTPS_AUTHORITY=${folders[0]}/authority.pem
   start_gateway vendors_gateway.py "$1"
   start_gateway translation_gateway.py "$1"
+  start_gateway runs_gateway.py "$1"
   CLIENTS_HTTPS_URL=$(await_url "${folders[0]}")
   CLIENTS_VENDORS_URL=$(await_url "${folders[1]}")
   CLIENTS_TRANSLATION_URL=$(await_url "${folders[2]}")
+  CLIENTS_RUNS_URL=$(await_url "${folders[3]}")
   CLIENTS_OLDEST_PYTHONPATH=$OLDEST
-  export CLIENTS_TRANSLATION_URL CLIENTS_HTTPS_URL CLIENTS_HTTPS_AUTHORITY CLIENTS_VENDORS_URL CLIENTS_OLDEST_PYTHONPATH
+  export CLIENTS_RUNS_URL CLIENTS_TRANSLATION_URL CLIENTS_HTTPS_URL CLIENTS_HTTPS_AUTHORITY CLIENTS_VENDORS_URL CLIENTS_OLDEST_PYTHONPATH
   # Node reads it only as it starts.
   export NODE_EXTRA_CA_CERTS=$CLIENTS_HTTPS_AUTHORITY
 }

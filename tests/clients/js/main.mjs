@@ -17,6 +17,7 @@ import './ai_text.mjs';
 import './ai_refusals.mjs';
 import './recall_probe.mjs';
 import './stream_ends.mjs';
+import './runs.mjs';
 import './http2_refusals.mjs';
 import './generated_client.mjs';
 import './dashboard.mjs';

@@ -24,6 +24,7 @@ import models  # noqa: F401
 import client_habits  # noqa: F401
 import behind_the_gateway  # noqa: F401
 import stream_ends  # noqa: F401
+import runs  # noqa: F401
 import http2_refusals  # noqa: F401
 import openapi_document  # noqa: F401
 import traces  # noqa: F401
