@@ -40,6 +40,14 @@ const PRICES: [(&str, &str, f64, f64); 8] = [
     ("input_cost_per_second", "audio_minute", 60.0, PIECE_MAX),
     ("output_cost_per_second", VIDEO_SECOND, 1.0, PIECE_MAX),
 ];
+/// The prices that may depend on the length of the input.
+const TOKEN_PRICES: [&str; 5] = [
+    "input",
+    "cached_input",
+    "cache_write",
+    "output",
+    "reasoning",
+];
 pub const VIDEO_SECOND: &str = "video_second";
 /// Words in the names of costs whose unit is known although `prices` has no such price.
 const KNOWN_UNITS: [&str; 22] = [
@@ -67,8 +75,27 @@ const KNOWN_UNITS: [&str; 22] = [
     "storage",
 ];
 
-/// The prices of a model, in billionths by their keys in `prices`.
-pub type ListedPrices = BTreeMap<&'static str, u64>;
+/// What stands between the name of a cost of tokens and the thousands of tokens that an input is longer than.
+const ABOVE: &str = "_above_";
+/// What stands after them.
+const THOUSANDS: &str = "k_tokens";
+/// What stands after the name of a cost that holds for batches.
+const BATCHES: &str = "_batches";
+/// The share of a price that a token of a batch costs here.
+const BATCH_SHARE: f64 = 0.5;
+/// The most thousands of tokens that are no mistake.
+const THOUSANDS_MAX: u64 = 1_000_000;
+
+/// Prices in billionths by their keys in `prices`.
+pub type ListedRates = BTreeMap<&'static str, u64>;
+
+/// The prices of a model.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ListedPrices {
+    pub base: ListedRates,
+    /// Those of requests with more input tokens than this.
+    pub long_input: BTreeMap<u64, ListedRates>,
+}
 
 /// A list whose every amount is plausible.
 pub struct PriceListFile(Map<String, Value>);
@@ -147,16 +174,23 @@ impl PriceListFile {
     }
 
     fn read(&self, name: &str) -> Result<PriceLookup, String> {
-        let mut prices = ListedPrices::new();
+        let mut prices = ListedPrices::default();
         let (mut others, mut unknown) = (Vec::new(), Vec::new());
+        let empty = Map::new();
         let entry = self.0.get(name).and_then(Value::as_object);
-        for (key, value) in entry.into_iter().flatten() {
-            let known = PRICES.iter().find(|(listed, ..)| listed == key);
-            match (known, value.as_f64()) {
-                (Some((_, price, factor, _)), Some(cost)) => {
-                    prices.insert(price, (cost * factor * NANOS).round() as u64);
+        let entry = entry.unwrap_or(&empty);
+        for (key, value) in entry {
+            match (ListedCost::find(key), value.as_f64()) {
+                // What a long input costs is a price here if there is one that it replaces.
+                (Some(cost), Some(amount)) if cost.above == 0 || cost.has_base(entry) => {
+                    let rates = match cost.above {
+                        0 => &mut prices.base,
+                        above => prices.long_input.entry(above).or_default(),
+                    };
+                    let nanos = (amount * cost.factor * NANOS).round() as u64;
+                    rates.insert(cost.price, nanos);
                 }
-                _ if !is_cost(key) => {}
+                _ if !is_cost(key) || is_usual_for_batches(key, entry) => {}
                 _ if has_known_unit(key) => others.push(key.clone()),
                 _ => unknown.push(format!("{name}.{key}: a cost of an unknown unit")),
             }
@@ -168,10 +202,59 @@ impl PriceListFile {
     }
 }
 
+/// A cost of the list that is a price here.
+struct ListedCost {
+    /// The name of the price.
+    price: &'static str,
+    /// Input tokens that a request has more of; 0 if the cost holds for every request.
+    above: u64,
+    /// Of how many there one is the price here.
+    factor: f64,
+    /// The largest that is no mistake.
+    most: f64,
+}
+
+impl ListedCost {
+    fn find(key: &str) -> Option<Self> {
+        let (name, above) = match key.split_once(ABOVE) {
+            None => (key, 0),
+            Some((name, length)) => {
+                let thousands = length.strip_suffix(THOUSANDS)?.parse().ok()?;
+                let is_plausible = (1..=THOUSANDS_MAX).contains(&thousands);
+                (name, is_plausible.then_some(thousands * 1_000)?)
+            }
+        };
+        let mut known = PRICES.iter();
+        let (_, price, factor, most) = known.find(|(listed, ..)| *listed == name).copied()?;
+        let has_length = TOKEN_PRICES.contains(&price);
+        (above == 0 || has_length).then_some(Self {
+            price,
+            above,
+            factor,
+            most,
+        })
+    }
+
+    /// Whether the model has the price without which this one means nothing.
+    fn has_base(&self, entry: &Map<String, Value>) -> bool {
+        let base = match self.price {
+            "output" | "reasoning" => "output_cost_per_token",
+            _ => "input_cost_per_token",
+        };
+        entry.get(base).is_some_and(Value::is_number)
+    }
+}
+
+/// Whether a cost holds for batches and is the share of the other one that it is here anyway.
+fn is_usual_for_batches(key: &str, entry: &Map<String, Value>) -> bool {
+    let other = key.strip_suffix(BATCHES).and_then(|name| entry.get(name));
+    let costs = entry[key].as_f64().zip(other.and_then(Value::as_f64));
+    costs.is_some_and(|(cost, other)| (cost - other * BATCH_SHARE).abs() <= cost * 1e-9)
+}
+
 fn check_amounts(name: &str, entry: &Map<String, Value>, problems: &mut Vec<String>) {
     for (key, value) in entry.iter().filter(|(key, _)| is_cost(key)) {
-        let most = PRICES.iter().find(|(listed, ..)| listed == key);
-        let most = most.map_or(f64::MAX, |(.., most)| *most);
+        let most = ListedCost::find(key).map_or(f64::MAX, |cost| cost.most);
         let at = format!("{name}.{key}");
         match value {
             Value::Number(amount) => match amount.as_f64() {
@@ -200,89 +283,4 @@ fn has_known_unit(key: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn found(list: &PriceListFile, names: &[&str]) -> (Vec<(&'static str, u64)>, Vec<String>) {
-        match list.find(names).unwrap() {
-            PriceLookup::Found { prices, others } => (prices.into_iter().collect(), others),
-            other => panic!("{names:?}: {other:?}"),
-        }
-    }
-
-    #[test]
-    fn costs_become_prices_and_what_has_no_price_here_is_named() {
-        let list = PriceListFile::parse(
-            r#"{
-            "sample_spec": {"input_cost_per_token": -1, "mode": "one of"},
-            "gpt-4o": {"input_cost_per_token": 2.5e-06, "output_cost_per_token": 1e-05, "mode": "chat",
-                "cache_read_input_token_cost": 1.25e-06, "input_cost_per_token_batches": 1.25e-06,
-                "search_context_cost_per_query": {"search_context_size_low": 0.03}},
-            "x/flux": {"output_cost_per_image": 0.04}, "y/flux": {"output_cost_per_image": 0.04},
-            "x/sora": {"output_cost_per_second": 0.1}, "y/sora": {"output_cost_per_second": 0.2},
-            "whisper-1": {"input_cost_per_second": 0.0001}}"#,
-        );
-        let list = list.unwrap_or_else(|error| panic!("{error}"));
-        let (prices, others) = found(&list, &["gpt-4o", "chat"]);
-        let million = [
-            ("cached_input", 1_250_000_000),
-            ("input", 2_500_000_000),
-            ("output", 10_000_000_000),
-        ];
-        assert_eq!(prices, million);
-        assert_eq!(
-            others,
-            [
-                "input_cost_per_token_batches",
-                "search_context_cost_per_query"
-            ]
-        );
-        assert_eq!(found(&list, &["flux"]).0, [("image", 40_000_000)]);
-        assert_eq!(
-            found(&list, &["none", "whisper-1"]).0,
-            [("audio_minute", 6_000_000)]
-        );
-        assert!(
-            matches!(list.find(&["sora"]), Ok(PriceLookup::Ambiguous(names)) if names.len() == 2)
-        );
-        assert!(matches!(list.find(&["gpt"]), Ok(PriceLookup::Absent)));
-    }
-
-    #[test]
-    fn a_list_with_an_amount_that_cannot_be_meant_is_refused_whole_with_its_place() {
-        for (list, words) in [
-            ("", "not JSON"),
-            ("[]", "expected an object"),
-            (r#"{"a": 1}"#, "a: expected an object"),
-            (
-                r#"{"a": {"input_cost_per_token": NaN}}"#,
-                "line 1 column 32",
-            ),
-            (
-                r#"{"a": {}, "b": {"input_cost_per_token": -1e-6}}"#,
-                "b.input_cost_per_token: -0.000001 is negative",
-            ),
-            (
-                r#"{"a": {"output_cost_per_token": 2.5}}"#,
-                "a.output_cost_per_token: 2.5 is more than 0.01",
-            ),
-            (
-                r#"{"a": {"output_cost_per_token": "1e-6"}}"#,
-                "expected a number",
-            ),
-            (r#"{"a": {"output_cost_per_token": 1e999}}"#, "out of range"),
-            (
-                r#"{"a": {"other_cost": -3}}"#,
-                "a.other_cost: -3 is negative",
-            ),
-        ] {
-            let error = PriceListFile::parse(list).err().expect(list);
-            assert!(error.contains(words), "{list}: {error}");
-        }
-        let list = PriceListFile::parse(r#"{"a": {"cost_per_banana": 1}}"#)
-            .ok()
-            .unwrap();
-        let error = list.find(&["a"]).unwrap_err();
-        assert_eq!(error, "a.cost_per_banana: a cost of an unknown unit");
-    }
-}
+mod tests;

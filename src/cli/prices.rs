@@ -1,7 +1,7 @@
 //! `headgate prices`: prices of a public list for the models of a configuration, and how they differ from what stands there.
 
 use super::config_file::ConfigFileOptionArgs;
-use super::price_list::{ListedPrices, PriceListFile, PriceLookup, VIDEO_SECOND};
+use super::price_list::{ListedPrices, ListedRates, PriceListFile, PriceLookup, VIDEO_SECOND};
 use super::{CommandError, input_file};
 use crate::features::FEATURES;
 use headgate_config::load_comparable;
@@ -30,6 +30,9 @@ pub struct ImportPricesArgs {
     #[command(flatten)]
     config: ConfigFileOptionArgs,
 }
+
+/// The key of the prices of a long input.
+const LONG_INPUT: &str = "long_input";
 
 /// A model of the configuration with the names that providers have for it.
 type ModelNames<'c> = BTreeMap<&'c str, BTreeSet<&'c str>>;
@@ -102,7 +105,7 @@ impl PricesReport {
                 return;
             }
         };
-        if prices.is_empty() {
+        if prices.base.is_empty() {
             self.notes.push(format!(
                 "{model}: the list has no price that `prices` can have"
             ));
@@ -148,8 +151,8 @@ impl PricesReport {
 }
 
 fn entry(prices: &ListedPrices) -> Vec<(String, String)> {
-    let prices = prices.iter();
-    prices
+    let base = prices.base.iter();
+    let mut entry: Vec<_> = base
         .map(|(key, nanos)| {
             let price = Cost(*nanos).to_string();
             match *key {
@@ -157,32 +160,73 @@ fn entry(prices: &ListedPrices) -> Vec<(String, String)> {
                 key => (key.to_owned(), price),
             }
         })
-        .collect()
+        .collect();
+    if !prices.long_input.is_empty() {
+        entry.push((LONG_INPUT.to_owned(), long_input(&prices.long_input)));
+    }
+    entry
+}
+
+/// The prices of a long input as they are written.
+fn long_input(prices: &BTreeMap<u64, ListedRates>) -> String {
+    let entries = prices.iter().map(|(above, rates)| {
+        let rates = rates.iter();
+        let rates: String = rates
+            .map(|(key, nanos)| format!(", {key}: {}", Cost(*nanos)))
+            .collect();
+        format!("{{above: {above}{rates}}}")
+    });
+    format!("[{}]", entries.collect::<Vec<_>>().join(", "))
 }
 
 /// The prices that differ from those of the configuration, each with what it has and what the list has.
 fn differences(prices: &ListedPrices, declared: &Value) -> Vec<(String, String, String)> {
     let mut found = Vec::new();
-    for (key, nanos) in prices {
+    let text = |here: &Value| match here {
+        Value::Null => "none".to_owned(),
+        here => here.to_string(),
+    };
+    for (key, nanos) in &prices.base {
         let here = match *key {
             VIDEO_SECOND => &declared[VIDEO_SECOND]["*"],
             key => &declared[key],
         };
-        let is_same = here
-            .as_f64()
-            .is_some_and(|here| (here * NANOS as f64).round() as u64 == *nanos);
-        if !is_same {
-            let here = if here.is_null() {
-                "none".to_owned()
-            } else {
-                here.to_string()
-            };
-            found.push(((*key).to_owned(), here, Cost(*nanos).to_string()));
+        if nanos_here(here) != Some(*nanos) {
+            found.push(((*key).to_owned(), text(here), Cost(*nanos).to_string()));
         }
     }
+    let long_here = &declared[LONG_INPUT];
+    if !prices.long_input.is_empty() && !is_same_long_input(&prices.long_input, long_here) {
+        let there = long_input(&prices.long_input);
+        found.push((LONG_INPUT.to_owned(), text(long_here), there));
+    }
+    let is_listed = |key: &str| match key {
+        LONG_INPUT => !prices.long_input.is_empty(),
+        key => prices.base.contains_key(key),
+    };
     let only_here = declared.as_object().into_iter().flatten();
-    for (key, value) in only_here.filter(|(key, _)| !prices.contains_key(key.as_str())) {
+    for (key, value) in only_here.filter(|(key, _)| !is_listed(key)) {
         found.push((key.clone(), value.to_string(), "none".to_owned()));
     }
     found
+}
+
+/// A price of the configuration in billionths, if it is a number or one in a string.
+fn nanos_here(here: &Value) -> Option<u64> {
+    let here = here.as_f64().or_else(|| here.as_str()?.parse().ok())?;
+    Some((here * NANOS as f64).round() as u64)
+}
+
+fn is_same_long_input(prices: &BTreeMap<u64, ListedRates>, declared: &Value) -> bool {
+    let entries = declared.as_array().into_iter().flatten();
+    let here = entries.filter_map(|entry| {
+        let rates = entry.as_object()?.iter().filter(|(key, _)| *key != "above");
+        let rates = rates.map(|(key, rate)| Some((key.as_str(), nanos_here(rate)?)));
+        Some((
+            entry["above"].as_u64()?,
+            rates.collect::<Option<BTreeMap<_, _>>>()?,
+        ))
+    });
+    let here: BTreeMap<u64, BTreeMap<&str, u64>> = here.collect();
+    here == *prices
 }

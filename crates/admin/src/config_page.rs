@@ -6,6 +6,7 @@ use headgate_core::catalog::Catalog;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::model::Model;
 use headgate_core::catalog::price::{Cost, ModelPrice};
+use headgate_core::catalog::token_prices::TokenRates;
 use headgate_core::serve::AppResponse;
 use headgate_core::timestamp::rfc3339;
 use headgate_protocol::secret_shape;
@@ -125,12 +126,25 @@ fn model_entry(model: &Model) -> Value {
 /// The price of a million tokens; `None` if tokens have none.
 fn token_price(price: &ModelPrice) -> Option<Value> {
     let tokens = price.tokens.as_ref()?;
-    Some(json!({
-        "currency": &*price.currency,
-        "input": Cost(tokens.input).to_string(),
-        "cached_input": Cost(tokens.cached_input).to_string(),
-        "output": Cost(tokens.output).to_string(),
-    }))
+    let mut entry = rates_entry(&tokens.base);
+    entry["currency"] = json!(&*price.currency);
+    let long_input = tokens.long_input.iter().map(|long| {
+        let mut entry = rates_entry(&long.rates);
+        entry["above"] = json!(long.above);
+        entry
+    });
+    if !tokens.long_input.is_empty() {
+        entry["long_input"] = long_input.collect();
+    }
+    Some(entry)
+}
+
+fn rates_entry(rates: &TokenRates) -> Value {
+    json!({
+        "input": Cost(rates.input).to_string(),
+        "cached_input": Cost(rates.cached_input).to_string(),
+        "output": Cost(rates.output).to_string(),
+    })
 }
 
 fn pattern_entries(catalog: &Catalog) -> Vec<Value> {

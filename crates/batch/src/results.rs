@@ -8,15 +8,16 @@ mod tests;
 pub use names::PlatformModelNames;
 
 use crate::batch_record::StoredResults;
-use crate::settlement::{BatchUsage, UsageSettler};
+use crate::settlement::{BatchUsage, UsageByLength, UsageSettler};
 use bytes::{Bytes, BytesMut};
 use headgate_core::catalog::channel::Channel;
+use headgate_core::catalog::price::ModelPrice;
 use headgate_core::filter::response_pieces::ResponsePieceMapper;
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::ChannelProtocol;
 use headgate_protocol::batch::BatchFormat;
 use headgate_protocol::json::skim;
-use headgate_protocol::usage::{self, TokenUsage, UsageShape};
+use headgate_protocol::usage::{self, UsageShape};
 use lines::LineReader;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -38,7 +39,9 @@ struct LineCounts {
     names: PlatformModelNames,
     /// How the responses report usage; `None` if that is not known.
     shape: Option<&'static UsageShape>,
-    by_model: Vec<Option<TokenUsage>>,
+    /// The prices of each model, if it has any.
+    prices: Vec<Option<Arc<ModelPrice>>>,
+    by_model: Vec<UsageByLength>,
     /// Responses with the name of a model that is none of the batch's.
     unknown_models: u64,
     /// The first count that cannot be true; the usage of its line is not added up.
@@ -54,7 +57,8 @@ impl ResultsMapper {
             counts: LineCounts {
                 names: PlatformModelNames::new(record),
                 shape: protocol.map(|it| ChannelProtocol::for_caller(it).usage()),
-                by_model: vec![None; record.models.len()],
+                prices: settler.prices(&channel, record),
+                by_model: vec![UsageByLength::new(); record.models.len()],
                 unknown_models: 0,
                 implausible: None,
             },
@@ -149,8 +153,11 @@ impl LineCounts {
         };
         if let Some(count) = usage.implausible_count(1) {
             self.implausible.get_or_insert(count);
-        } else if let Some(sum) = self.by_model.get_mut(index) {
-            *sum = Some(sum.map_or(usage, |sum| sum.plus(usage)));
+        } else if let Some(by_length) = self.by_model.get_mut(index) {
+            let price = self.prices.get(index).and_then(Option::as_ref);
+            let length = price.map_or(0, |price| price.shortest_input(&usage));
+            let sum = by_length.entry(length).or_default();
+            *sum = sum.plus(usage);
         }
     }
 }

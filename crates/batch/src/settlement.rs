@@ -5,7 +5,8 @@ use crate::counters::{BatchCounters, BatchOutcome};
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::caller::Caller;
 use headgate_core::catalog::channel::Channel;
-use headgate_core::catalog::model::Candidate;
+use headgate_core::catalog::model::{Candidate, Model};
+use headgate_core::catalog::price::ModelPrice;
 use headgate_core::filter::descriptor::BuildContext;
 use headgate_core::filter::stream_info::{SettledUsage, SettledUsages, UsageReport};
 use headgate_core::filter::view::RequestView;
@@ -14,6 +15,7 @@ use headgate_core::state::clock::ClockReading;
 use headgate_core::state::{StateStore, StoreUnavailable};
 use headgate_protocol::usage::TokenUsage;
 use headgate_protocol::{ChannelProtocol, Protocol};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The most requests of a batch whose record has no number of them.
@@ -27,11 +29,14 @@ pub struct UsageSettler {
     pub counters: Arc<BatchCounters>,
 }
 
+/// The sums of the requests for a model, by the input tokens of each as far as the prices depend on them.
+pub type UsageByLength = BTreeMap<u64, TokenUsage>;
+
 /// What is known of the usage of a batch that has ended.
 #[derive(Debug)]
 pub struct BatchUsage {
     /// For each model of the batch.
-    pub by_model: Vec<Option<TokenUsage>>,
+    pub by_model: Vec<UsageByLength>,
     /// Whether that is all.
     pub is_complete: bool,
     /// A count that the provider reports and that cannot be true; it is not among the others.
@@ -80,6 +85,12 @@ impl BatchUsage {
                 ..Self::UNKNOWN
             };
         }
+        // How long each of them was is not known.
+        let input = total.input_with_cache().unwrap_or(0);
+        let length = match record.requests {
+            0 => 0,
+            known => input.div_ceil(known),
+        };
         let models = record.models.iter();
         let whole: u64 = models.clone().map(|model| model.tokens).sum();
         let shares = models.map(|model| match record.models.len() {
@@ -87,13 +98,13 @@ impl BatchUsage {
             _ => share(total, model.tokens, whole),
         });
         Self {
-            by_model: shares.map(Some).collect(),
+            by_model: shares.map(|share| [(length, share)].into()).collect(),
             ..Self::NOTHING
         }
     }
 
     fn sum(&self) -> Option<TokenUsage> {
-        let known = self.by_model.iter().flatten().copied();
+        let known = self.by_model.iter().flat_map(BTreeMap::values).copied();
         known.reduce(TokenUsage::plus)
     }
 
@@ -194,23 +205,48 @@ impl UsageSettler {
         log(ended, &used, id);
         let report = used.report();
         let models = record.models.iter().zip(used.by_model);
-        let usages = models.filter_map(|(model, usage)| {
-            let channel = ended.channel?;
-            Some(self.settled_usage(channel, record, &model.name, usage?))
-        });
-        Ok(Some(SettledBatch {
-            report,
-            usages: usages.collect(),
-        }))
+        let mut usages = Vec::new();
+        for (model, by_length) in models {
+            let Some(channel) = ended.channel else {
+                break;
+            };
+            let (model, candidate) = self.candidate(channel, record, &model.name);
+            usages.extend(
+                by_length
+                    .into_iter()
+                    .map(|(input_length, usage)| SettledUsage {
+                        model: model.clone(),
+                        candidate: candidate.clone(),
+                        usage,
+                        input_length,
+                        price_percent: record.price_percent,
+                    }),
+            );
+        }
+        Ok(Some(SettledBatch { report, usages }))
     }
 
-    fn settled_usage(
+    /// The prices of each model of a batch, if its channel has any.
+    pub fn prices(
+        &self,
+        channel: &Arc<Channel>,
+        record: &BatchRecord,
+    ) -> Vec<Option<Arc<ModelPrice>>> {
+        let models = record.models.iter();
+        let prices = models.map(|model| {
+            let (_, candidate) = self.candidate(channel, record, &model.name);
+            candidate.model?.price.clone()
+        });
+        prices.collect()
+    }
+
+    /// A model of a batch, if the configuration has it, and the channel that serves it.
+    fn candidate(
         &self,
         channel: &Arc<Channel>,
         record: &BatchRecord,
         model: &str,
-        usage: TokenUsage,
-    ) -> SettledUsage {
+    ) -> (Option<Arc<Model>>, Candidate) {
         let protocol = Self::protocol(channel, record);
         let model = self.catalog.get(model);
         let candidates = model.as_ref().zip(protocol);
@@ -220,12 +256,8 @@ impl UsageSettler {
             all.find(|one| one.channel.name == channel.name).cloned()
         });
         let protocol = protocol.map(ChannelProtocol::for_caller);
-        SettledUsage {
-            model,
-            candidate: candidate.unwrap_or_else(|| Candidate::bound_to(channel.clone(), protocol)),
-            usage,
-            price_percent: record.price_percent,
-        }
+        let candidate = candidate.unwrap_or_else(|| Candidate::bound_to(channel.clone(), protocol));
+        (model, candidate)
     }
 
     /// Corrects what the create of the batch has counted. Minutes are over by then.

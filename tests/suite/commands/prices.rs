@@ -9,7 +9,8 @@ use std::process::{Command, Output};
 const LIST: &str = r#"{
     "sample_spec": {"input_cost_per_token": 0.0, "mode": "one of: chat"},
     "small-2026": {"input_cost_per_token": 1.5e-07, "output_cost_per_token": 6e-07, "mode": "chat",
-        "input_cost_per_token_above_200k_tokens": 3e-07},
+        "input_cost_per_token_above_200k_tokens": 3e-07,
+        "input_cost_per_token_above_200k_tokens_priority": 5e-07},
     "vendor/large-2026": {"input_cost_per_token": 2.5e-06, "cache_read_input_token_cost": 1.25e-06,
         "output_cost_per_token": 1e-05}
 }"#;
@@ -37,15 +38,22 @@ fn prices_of_a_list_are_printed_with_what_differs_and_nothing_is_written() {
         "{GOOD}prices: {{models: {{demo-small: {{input: 0.2, output: 0.6, image: 1}}}}}}\n"
     );
     let large = "    \"demo-large\": {cached_input: 1.25, input: 2.5, output: 10}\n";
-    let small = "    \"demo-small\": {input: 0.15, output: 0.6}\n";
+    let long_input = "[{above: 200000, input: 0.3}]";
+    let small =
+        &format!("    \"demo-small\": {{input: 0.15, output: 0.6, long_input: {long_input}}}\n");
     let section = "prices:\n  currency: USD\n  models:\n";
-    let tier = "demo-small: input_cost_per_token_above_200k_tokens is not taken over\n";
-    let changes = "demo-small: input: 0.2 → 0.15\ndemo-small: image: 1 → none\n";
+    let tier = "demo-small: input_cost_per_token_above_200k_tokens_priority is not taken over\n";
+    let changes = &format!(
+        "demo-small: input: 0.2 → 0.15\ndemo-small: long_input: none → {long_input}\ndemo-small: image: 1 → none\n"
+    );
+    let is_same = format!(
+        "{GOOD}prices: {{models: {{demo-small: {{input: 0.15, output: \"0.6\", long_input: {long_input}}}}}}}\n"
+    );
     let left = "demo-small: left as it is; `--apply` prints the prices of the list\n";
     for (config, options, printed, notes) in [
         (
             GOOD,
-            &[][..],
+            &[] as &[&str],
             format!("{section}{large}{small}"),
             tier.to_owned(),
         ),
@@ -54,6 +62,12 @@ fn prices_of_a_list_are_printed_with_what_differs_and_nothing_is_written() {
             &[],
             format!("{section}{large}"),
             format!("{tier}{changes}{left}"),
+        ),
+        (
+            &is_same,
+            &[],
+            format!("{section}{large}{small}"),
+            tier.to_owned(),
         ),
         (
             &has_another,

@@ -12,6 +12,7 @@ fn prices_for_all_models_are_good_without_a_warning() {
     for lines in [
         "  currency: EUR\n  models:\n    demo-small: {input: 0.15, output: 0.6}\n    demo-large: {input: 2.5, cached_input: \"1.25\", output: 10}\n",
         "  models: {\"*\": {input: 0}}\n",
+        "  models: {\"*\": {input: 3, output: 15, long_input: [{above: 200000, input: 6, cached_input: 0.6}, {above: 500000, output: 30}]}}\n",
         "  models: {\"*\": {image: 0.04, video_second: {720p: 0.1, \"*\": 0.2}, video_default_seconds: 5}}\n",
     ] {
         let printed = check(&priced(lines));
@@ -82,6 +83,46 @@ fn a_price_that_cannot_be_meant_is_an_error_at_its_place() {
             "  models: {\"*\": {video_second: {720p: 1, 720P: 2}}}\n",
             "video_second",
             "duplicate resolution",
+        ),
+        (
+            "  models: {\"*\": {input: 1, long_input: [{above: 0, input: 2}]}}\n",
+            "long_input[0].above)",
+            "must be at least 1",
+        ),
+        (
+            "  models: {\"*\": {input: 1, long_input: [{input: 2}]}}\n",
+            "long_input[0]",
+            "above",
+        ),
+        (
+            "  models: {\"*\": {input: 1, long_input: [{above: 9, input: 2}, {above: 9, input: 3}]}}\n",
+            "long_input[1].above)",
+            "`above` must be more than 9",
+        ),
+        (
+            "  models: {\"*\": {input: 1, long_input: [{above: 9, input: 2}, {above: 8, input: 3}]}}\n",
+            "long_input[1].above)",
+            "`above` must be more than 9",
+        ),
+        (
+            "  models: {\"*\": {input: 1, long_input: [{above: 9, input: -2}]}}\n",
+            "long_input[0].input)",
+            "must be at least 0",
+        ),
+        (
+            "  models: {\"*\": {input: 1, long_input: [{above: 9}]}}\n",
+            "long_input[0])",
+            "the entry has no price",
+        ),
+        (
+            "  models: {\"*\": {input: 1, long_input: [{above: 9, output: 2}]}}\n",
+            "long_input[0].output)",
+            "`output` requires `output` of the model",
+        ),
+        (
+            "  models: {\"*\": {output: 1, long_input: [{above: 9, cached_input: 2}]}}\n",
+            "long_input[0].cached_input)",
+            "`cached_input` requires `input` of the model",
         ),
         (
             "  currency: US Dollar\n  models: {\"*\": {input: 1}}\n",

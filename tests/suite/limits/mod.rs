@@ -9,6 +9,7 @@ mod client_disconnects;
 mod crowds;
 mod deadlines;
 mod groups;
+mod long_input;
 mod request_heads;
 mod run_names;
 mod runs;

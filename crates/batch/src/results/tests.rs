@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::batch_record::{BatchRecord, RecordedModel};
+use headgate_core::catalog::token_prices::{LongInputRates, TokenPrices, TokenRates};
 use headgate_protocol::Protocol;
+use headgate_protocol::usage::TokenUsage;
 
 fn record(models: &[(&str, &str)]) -> BatchRecord {
     let models = models.iter().map(|(name, channel_name)| RecordedModel {
@@ -22,7 +24,8 @@ fn counts(models: &[(&str, &str)], protocol: Protocol) -> LineCounts {
     LineCounts {
         names: PlatformModelNames::new(&record(models)),
         shape: Some(ChannelProtocol::for_caller(protocol).usage()),
-        by_model: vec![None; models.len()],
+        prices: vec![None; models.len()],
+        by_model: vec![UsageByLength::new(); models.len()],
         unknown_models: 0,
         implausible: None,
     }
@@ -62,9 +65,9 @@ fn results_are_the_same_wherever_they_are_cut() {
         let sent = mapped(&pieces, &mut lines, &mut counts);
         assert_eq!(String::from_utf8(sent).unwrap(), expected);
         assert_eq!((lines.passed, counts.unknown_models), (1, 0));
-        let usage = counts.by_model[0].unwrap();
+        let usage = counts.by_model[0][&0];
         assert_eq!((usage.input_tokens, usage.total()), (Some(14), 20));
-        assert_eq!(counts.by_model[1], None);
+        assert!(counts.by_model[1].is_empty());
     }
 }
 
@@ -100,7 +103,7 @@ fn results_of_messages_have_the_names_of_their_models() {
             u64::from(expected.is_none()),
             "{named}"
         );
-        let known = counts.by_model.iter().flatten();
+        let known = counts.by_model.iter().flat_map(UsageByLength::values);
         let input: u64 = { known }.filter_map(TokenUsage::input_with_cache).sum();
         assert_eq!(input, if expected.is_some() { 5 } else { 0 }, "{named}");
     }
@@ -121,9 +124,61 @@ fn the_usage_of_a_batch_is_shared_out_by_estimates() {
     let inputs: Vec<_> = used
         .by_model
         .iter()
-        .map(|one| one.unwrap().input_tokens)
+        .flat_map(UsageByLength::values)
+        .map(|sum| sum.input_tokens)
         .collect();
     assert_eq!(inputs, [Some(300), Some(100)]);
+}
+
+#[test]
+fn lines_with_a_long_input_are_added_up_by_their_own_prices() {
+    let rates = |input| TokenRates {
+        input,
+        cached_input: input,
+        cache_write: input,
+        output: 0,
+        reasoning: 0,
+    };
+    let price = ModelPrice {
+        tokens: Some(TokenPrices {
+            base: rates(1),
+            long_input: vec![LongInputRates {
+                above: 100,
+                rates: rates(2),
+            }],
+        }),
+        ..ModelPrice::none("USD".into())
+    };
+    let mut counts = counts(&[("demo", "large")], Protocol::Chat);
+    counts.prices = vec![Some(Arc::new(price))];
+    for tokens in [100, 101, 7, 500, 93] {
+        let line = format!(
+            "{{\"response\":{{\"body\":{{\"model\":\"large\",\"usage\":{{\"prompt_tokens\":{tokens},\"completion_tokens\":1}}}}}}}}\n"
+        );
+        counts.add(line.as_bytes(), &mut BytesMut::new());
+    }
+    let sums = counts.by_model[0].iter();
+    let sums: Vec<_> = sums
+        .map(|(length, sum)| (*length, sum.input_tokens))
+        .collect();
+    assert_eq!(sums, [(0, Some(200)), (101, Some(601))]);
+}
+
+#[test]
+fn the_total_of_a_batch_has_the_prices_of_its_average_request() {
+    for (requests, length) in [(0, 0), (1, 400), (4, 100)] {
+        let record = BatchRecord {
+            requests,
+            ..record(&[("demo", "large")])
+        };
+        let total = TokenUsage {
+            input_tokens: Some(400),
+            ..TokenUsage::default()
+        };
+        let used = BatchUsage::from_total(total, &record);
+        let lengths: Vec<_> = used.by_model[0].keys().copied().collect();
+        assert_eq!(lengths, [length], "{requests}");
+    }
 }
 
 #[test]
@@ -145,7 +200,7 @@ fn usage_that_cannot_be_true_is_not_added_up() {
         results.replace("large", "demo")
     );
     assert_eq!(counts.implausible, Some("input_tokens"));
-    let sum = counts.by_model[0].unwrap();
+    let sum = counts.by_model[0][&0];
     assert_eq!((sum.input_tokens, sum.output_tokens), (Some(12), Some(2)));
     // What a whole batch has used may be as much for each of its requests.
     let mut record = record(&[("demo", "large")]);

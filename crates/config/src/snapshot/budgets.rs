@@ -11,6 +11,7 @@ use headgate_core::catalog::caller::Callers;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::{Candidate, Model};
 use headgate_core::catalog::price::{ModelPrice, NANOS};
+use headgate_core::catalog::token_prices::TokenPrices;
 use headgate_core::feature::FilterRegistry;
 use headgate_core::feature::section::ConfigProblemSink;
 use headgate_core::filter::descriptor::FilterProvision;
@@ -244,7 +245,7 @@ fn report(
 fn lacks_output_limit(model: &Model) -> bool {
     let has_price = |one: &Candidate| {
         let tokens = one.price().and_then(|price| price.tokens.as_ref());
-        let is_priced = tokens.is_some_and(|tokens| tokens.output.max(tokens.reasoning) > 0);
+        let is_priced = tokens.is_some_and(TokenPrices::charges_output);
         let mut protocols = one.channel.protocols.iter();
         is_priced && protocols.any(|protocol: &Protocol| protocol.descriptor().has_output_tokens())
     };

@@ -43,6 +43,7 @@ mod service_endpoint;
 mod services;
 pub mod spooling;
 mod state;
+mod token_prices;
 mod tracing;
 mod upstream_tls;
 mod usability;

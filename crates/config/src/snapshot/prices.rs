@@ -2,10 +2,11 @@
 
 use super::ProblemCollector;
 use super::channel_models::ChannelWithModels;
+use super::token_prices;
 use crate::channels::{ChannelConfig, UnpricedModelsConfig};
 use crate::prices::{ModelPriceConfig, PricesConfig};
 use headgate_core::catalog::pattern_models::ChannelPattern;
-use headgate_core::catalog::price::{ModelPrice, TokenPrices, VideoPrices};
+use headgate_core::catalog::price::{ModelPrice, VideoPrices};
 use headgate_core::catalog::price_list::{PatternPricing, PriceList};
 use headgate_core::pointer::child;
 use headgate_core::scalar::UnitPrice;
@@ -95,31 +96,18 @@ fn refuse_without_prices(
 
 fn price(config: &ModelPriceConfig, currency: &Arc<str>) -> ModelPrice {
     let ModelPriceConfig {
-        input,
-        cached_input,
-        cache_write,
-        output,
-        reasoning,
         image,
         audio_minute,
         video_second,
         video_default_seconds,
         credit,
+        ..
     } = config;
     let nanos = |price: Option<UnitPrice>| price.map(UnitPrice::nanos);
-    let input_nanos = nanos(*input).unwrap_or(0);
-    let output_nanos = nanos(*output).unwrap_or(0);
-    let has_tokens = input.is_some() || output.is_some();
     let resolutions = video_second.iter();
     ModelPrice {
         currency: currency.clone(),
-        tokens: has_tokens.then(|| TokenPrices {
-            input: input_nanos,
-            cached_input: nanos(*cached_input).unwrap_or(input_nanos),
-            cache_write: nanos(*cache_write).unwrap_or(input_nanos),
-            output: output_nanos,
-            reasoning: nanos(*reasoning).unwrap_or(output_nanos),
-        }),
+        tokens: token_prices::build(config),
         image: nanos(*image),
         audio_minute: nanos(*audio_minute),
         video: (!video_second.is_empty()).then(|| VideoPrices {
@@ -159,37 +147,10 @@ fn check(config: &ModelPriceConfig, at: &str, problems: &mut ProblemCollector<'_
         problems.error(at, "the entry has no price", Some(hint));
         return;
     }
-    for (key, is_set, required, is_there) in [
-        (
-            "cached_input",
-            config.cached_input.is_some(),
-            "input",
-            config.input.is_some(),
-        ),
-        (
-            "cache_write",
-            config.cache_write.is_some(),
-            "input",
-            config.input.is_some(),
-        ),
-        (
-            "reasoning",
-            config.reasoning.is_some(),
-            "output",
-            config.output.is_some(),
-        ),
-        (
-            "video_default_seconds",
-            config.video_default_seconds.is_some(),
-            "video_second",
-            !config.video_second.is_empty(),
-        ),
-    ] {
-        if is_set && !is_there {
-            let reason = format!("`{key}` requires `{required}`");
-            let hint = format!("add `{required}`, or remove `{key}`");
-            problems.error(&child(at, key), reason, Some(&hint));
-        }
+    token_prices::check(config, at, problems);
+    if config.video_default_seconds.is_some() && config.video_second.is_empty() {
+        let at = child(at, "video_default_seconds");
+        token_prices::report_missing(&at, "video_default_seconds", "video_second", problems);
     }
     let mut known = BTreeSet::new();
     for resolution in config.video_second.keys() {

@@ -29,6 +29,7 @@ pub mod price_maximum;
 pub mod public_url;
 pub mod run_limits;
 pub mod served_names;
+pub mod token_prices;
 mod verified_keys;
 pub mod webhook_secret;
 

@@ -1,5 +1,6 @@
 //! Prices of models as built, and what an exchange costs by them. All amounts are integers.
 
+use super::token_prices::TokenPrices;
 use crate::task::family::RequestedVideo;
 use headgate_protocol::usage::TokenUsage;
 use serde::{Deserialize, Serialize};
@@ -7,8 +8,6 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-/// Tokens that a price of tokens is the price of.
-const TOKENS_PER_PRICE: u128 = 1_000_000;
 /// Billionths in a currency's unit, and in a credit.
 pub const NANOS: u64 = 1_000_000_000;
 
@@ -26,16 +25,6 @@ pub struct ModelPrice {
     pub video: Option<VideoPrices>,
     /// Price of a credit, in billionths of the currency's unit: the unit in which a provider reports what a video cost.
     pub credit: Option<u64>,
-}
-
-/// Prices of a million tokens, in billionths of the currency's unit.
-#[derive(Debug, PartialEq, Eq)]
-pub struct TokenPrices {
-    pub input: u64,
-    pub cached_input: u64,
-    pub cache_write: u64,
-    pub output: u64,
-    pub reasoning: u64,
 }
 
 /// Prices of a second of video, in billionths of the currency's unit.
@@ -107,6 +96,17 @@ impl ModelPrice {
         usage: Option<&TokenUsage>,
         media: Option<&BillableMediaOutput>,
     ) -> ExchangeCost {
+        self.cost_by_length(usage.map_or(0, input_length), usage, media)
+    }
+
+    /// The cost of what a provider did for requests of which each has as many input tokens as `input` is priced for, see
+    /// [`TokenPrices::for_input`].
+    pub fn cost_by_length(
+        &self,
+        input: u64,
+        usage: Option<&TokenUsage>,
+        media: Option<&BillableMediaOutput>,
+    ) -> ExchangeCost {
         if usage.is_none() && media.is_none() {
             return ExchangeCost::Unmetered;
         }
@@ -114,7 +114,7 @@ impl ModelPrice {
         // Tokens that nobody counted do not cost nothing.
         let counted = usage.filter(|usage| usage.counts_tokens());
         let tokens = self.tokens.as_ref().zip(counted);
-        let tokens = tokens.map(|(prices, usage)| prices.cost(usage));
+        let tokens = tokens.map(|(prices, usage)| prices.for_input(input).cost(usage));
         let audio = self
             .audio_minute
             .zip(usage.and_then(|usage| usage.audio_ms));
@@ -134,17 +134,24 @@ impl ModelPrice {
         }
     }
 
+    /// The shortest input that has the same prices as that of a request: 0, unless those of a long input hold.
+    pub fn shortest_input(&self, usage: &TokenUsage) -> u64 {
+        let tokens = self.tokens.as_ref();
+        tokens.map_or(0, |prices| prices.shortest_input(input_length(usage)))
+    }
+
     /// Whether input tokens that were read from the provider's cache have a price of their own.
     pub fn discounts_cached_input(&self) -> bool {
         let tokens = self.tokens.as_ref();
-        tokens.is_some_and(|prices| prices.cached_input < prices.input)
+        tokens.is_some_and(|prices| prices.all().any(|rates| rates.cached_input < rates.input))
     }
 
     /// What the input tokens that were not read from the provider's cache cost more than if they had been; `None` if
     /// tokens have no price.
     pub fn miss_cost(&self, usage: &TokenUsage) -> Option<Cost> {
         let prices = self.tokens.as_ref()?;
-        Some(Cost::from_nanos(prices.miss_cost(usage)))
+        let rates = prices.for_input(input_length(usage));
+        Some(Cost::from_nanos(rates.miss_cost(usage)))
     }
 
     /// What an accepted create of a video costs, and what settles its cost later; `None` if it has no price.
@@ -178,42 +185,6 @@ impl fmt::Display for Cost {
     }
 }
 
-impl TokenPrices {
-    /// In billionths, rounded to the nearest one.
-    fn cost(&self, usage: &TokenUsage) -> u128 {
-        let cached = usage.cached_input_tokens.unwrap_or(0);
-        let written = usage.cache_write_tokens.unwrap_or(0);
-        let all_input = usage.input_with_cache().unwrap_or(0);
-        let input = all_input.saturating_sub(cached).saturating_sub(written);
-        let reasoning = usage.reasoning_tokens.unwrap_or(0);
-        let output = usage.output_tokens.unwrap_or(0).saturating_sub(reasoning);
-        let sum: u128 = [
-            (self.input, input),
-            (self.cached_input, cached),
-            (self.cache_write, written),
-            (self.output, output),
-            (self.reasoning, reasoning),
-        ]
-        .into_iter()
-        .map(|(price, tokens)| u128::from(price) * u128::from(tokens))
-        .sum();
-        (sum + TOKENS_PER_PRICE / 2) / TOKENS_PER_PRICE
-    }
-
-    /// In billionths, rounded to the nearest one.
-    fn miss_cost(&self, usage: &TokenUsage) -> u128 {
-        let cached = usage.cached_input_tokens.unwrap_or(0);
-        let written = usage.cache_write_tokens.unwrap_or(0);
-        let all_input = usage.input_with_cache().unwrap_or(0);
-        let missed = all_input.saturating_sub(cached);
-        let written = written.min(missed);
-        let more = |price: u64| u128::from(price.saturating_sub(self.cached_input));
-        let sum = more(self.input) * u128::from(missed - written)
-            + more(self.cache_write) * u128::from(written);
-        (sum + TOKENS_PER_PRICE / 2) / TOKENS_PER_PRICE
-    }
-}
-
 impl VideoPrices {
     /// In billionths; `None` if the duration is unknown or the resolution has no price.
     fn cost(&self, video: &RequestedVideo) -> Option<u128> {
@@ -234,6 +205,11 @@ impl VideoPrices {
         });
         wanted.map(|(_, price)| *price).or(self.other)
     }
+}
+
+/// The input tokens of a request, as its price depends on them.
+fn input_length(usage: &TokenUsage) -> u64 {
+    usage.input_with_cache().unwrap_or(0)
 }
 
 /// The cost of audio by its minutes, in billionths, rounded to the nearest one.

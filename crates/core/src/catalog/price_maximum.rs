@@ -1,10 +1,9 @@
 //! The most that a request can cost by the prices of a model, before it is sent.
 
-use super::price::{Cost, ModelPrice, TokenPrices, VideoPrices};
+use super::price::{Cost, ModelPrice, VideoPrices};
+use super::token_prices::{TOKENS_PER_PRICE, TokenPrices, TokenRates};
 use crate::task::family::RequestedVideo;
 
-/// Tokens that a price of tokens is the price of.
-const TOKENS_PER_PRICE: u128 = 1_000_000;
 const MINUTE_MS: u128 = 60_000;
 
 /// The most that a provider can do for a request.
@@ -72,8 +71,8 @@ impl ModelPrice {
 
     /// Whether audio costs by its length or its tokens.
     fn charges_audio(&self) -> bool {
-        let input = self.tokens.as_ref().map_or(0, |tokens| tokens.input);
-        self.audio_minute.unwrap_or(0).max(input) > 0
+        let mut rates = self.tokens.iter().flat_map(TokenPrices::all);
+        self.audio_minute.unwrap_or(0) > 0 || rates.any(|rates| rates.input > 0)
     }
 
     /// Whether whatever a provider reports costs nothing.
@@ -90,19 +89,29 @@ impl ModelPrice {
 
 impl TokenPrices {
     fn is_free(&self) -> bool {
-        let input = self.input.max(self.cached_input).max(self.cache_write);
-        input.max(self.output).max(self.reasoning) == 0
+        let mut all = self.all();
+        all.all(|rates| rates.dearest_input().max(rates.dearest_output()) == 0)
     }
 
+    /// By the dearest of the prices that the input may get, which are not always those of the longest one.
     fn bound(&self, work: &WorkMaximum) -> Result<u128, UnboundedCost> {
-        let input = self.input.max(self.cached_input).max(self.cache_write);
-        let output = self.output.max(self.reasoning);
+        let mut dearest = 0;
+        for rates in self.up_to(work.input_tokens) {
+            dearest = dearest.max(rates.bound(work)?);
+        }
+        Ok(dearest)
+    }
+}
+
+impl TokenRates {
+    fn bound(&self, work: &WorkMaximum) -> Result<u128, UnboundedCost> {
+        let output = self.dearest_output();
         let output_tokens = match (output, work.output_tokens) {
             (0, _) => 0,
             (_, Some(tokens)) => tokens,
             (_, None) => return Err(UnboundedCost::OutputTokens),
         };
-        let sum = u128::from(input) * u128::from(work.input_tokens)
+        let sum = u128::from(self.dearest_input()) * u128::from(work.input_tokens)
             + u128::from(output) * u128::from(output_tokens);
         Ok(sum.div_ceil(TOKENS_PER_PRICE))
     }
@@ -130,18 +139,19 @@ impl VideoPrices {
 
 #[cfg(test)]
 mod tests {
+    use super::super::token_prices::LongInputRates;
     use super::*;
     use headgate_protocol::usage::TokenUsage;
 
     fn price() -> ModelPrice {
         ModelPrice {
-            tokens: Some(TokenPrices {
+            tokens: Some(TokenPrices::flat(TokenRates {
                 input: 3,
                 cached_input: 1,
                 cache_write: 4,
                 output: 10,
                 reasoning: 12,
-            }),
+            })),
             ..ModelPrice::none("USD".into())
         }
     }
@@ -180,6 +190,38 @@ mod tests {
     }
 
     #[test]
+    fn the_dearest_prices_that_the_input_may_get_bound_it() {
+        let rates = |input, output| TokenRates {
+            input,
+            cached_input: 0,
+            cache_write: 0,
+            output,
+            reasoning: 0,
+        };
+        let long = |above, input, output| LongInputRates {
+            above,
+            rates: rates(input, output),
+        };
+        let price = ModelPrice {
+            tokens: Some(TokenPrices {
+                base: rates(1_000_000, 0),
+                // Those of the longest input are cheaper.
+                long_input: vec![long(100, 3_000_000, 5_000_000), long(200, 2_000_000, 0)],
+            }),
+            ..ModelPrice::none("USD".into())
+        };
+        for (input, output, expected) in [
+            (100, Some(10), Ok(100)),
+            (100, None, Ok(100)),
+            (101, Some(10), Ok(353)),
+            (101, None, Err(UnboundedCost::OutputTokens)),
+            (201, Some(10), Ok(653)),
+        ] {
+            assert_eq!(price.bound(&tokens(input, output)), expected, "{input}");
+        }
+    }
+
+    #[test]
     fn only_what_is_free_has_no_bound_to_settle() {
         let nothing = WorkMaximum::default();
         let free = ModelPrice::none("USD".into());
@@ -196,7 +238,7 @@ mod tests {
         let unlimited = tokens(10, None);
         assert_eq!(price().bound(&unlimited), Err(UnboundedCost::OutputTokens));
         let mut free = price();
-        let tokens = free.tokens.as_mut().unwrap();
+        let tokens = &mut free.tokens.as_mut().unwrap().base;
         (tokens.output, tokens.reasoning) = (0, 0);
         assert_eq!(free.bound(&unlimited), Ok(1));
         let none = ModelPrice::none("USD".into());

@@ -97,13 +97,16 @@ pub struct ModelFallback {
 #[derive(Default)]
 pub struct SettledUsages(pub Vec<SettledUsage>);
 
-/// What a batch has used of one model.
+/// What a batch has used of one model, in requests of which the same prices hold.
 pub struct SettledUsage {
     /// `None` if the configuration has it no more.
     pub model: Option<Arc<Model>>,
     /// With the protocol of the requests.
     pub candidate: Candidate,
+    /// The sum of the requests.
     pub usage: TokenUsage,
+    /// Input tokens of a request, as far as the prices depend on them.
+    pub input_length: u64,
     /// What it costs, in percent of the prices of the model.
     pub price_percent: u8,
 }
@@ -111,7 +114,8 @@ pub struct SettledUsage {
 impl SettledUsage {
     /// What it costs; `None` if the configuration has no prices. Rounded to the nearest billionth.
     pub fn cost(&self) -> Option<ExchangeCost> {
-        let cost = self.candidate.price()?.cost(Some(&self.usage), None);
+        let price = self.candidate.price()?;
+        let cost = price.cost_by_length(self.input_length, Some(&self.usage), None);
         Some(match cost {
             ExchangeCost::Priced(Cost(nanos)) => {
                 let share = (u128::from(nanos) * u128::from(self.price_percent) + 50) / 100;

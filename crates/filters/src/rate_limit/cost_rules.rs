@@ -242,7 +242,7 @@ fn is_reported(request: &RequestView, counted: Option<&TokenUsage>, price: &Mode
     };
     let protocol = request.protocol.map(Protocol::descriptor);
     let has_output = protocol.is_some_and(|protocol| protocol.has_output_tokens());
-    let is_output_priced = has_output && prices.output.max(prices.reasoning) > 0;
+    let is_output_priced = has_output && prices.charges_output();
     counted.is_some_and(|usage| {
         let is_by_length = price.audio_minute.is_some() && usage.audio_ms.is_some();
         is_by_length || !is_output_priced || usage.output_tokens.is_some()

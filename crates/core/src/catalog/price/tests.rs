@@ -1,5 +1,6 @@
 //! Tests of the cost of exchanges.
 
+use super::super::token_prices::{LongInputRates, TokenRates};
 use super::*;
 
 fn usage(input: u64, output: u64, cached: u64, written: u64, reasoning: u64) -> TokenUsage {
@@ -18,13 +19,13 @@ fn usage(input: u64, output: u64, cached: u64, written: u64, reasoning: u64) -> 
 /// Prices in units for a million tokens.
 fn priced() -> ModelPrice {
     ModelPrice {
-        tokens: Some(TokenPrices {
+        tokens: Some(TokenPrices::flat(TokenRates {
             input: 2_000_000_000,
             cached_input: 500_000_000,
             cache_write: 2_500_000_000,
             output: 10_000_000_000,
             reasoning: 20_000_000_000,
-        }),
+        })),
         image: Some(40_000_000),
         video: Some(VideoPrices {
             by_resolution: vec![("720p".into(), 100_000_000), ("1080p".into(), 250_000_000)],
@@ -63,15 +64,59 @@ fn cached_tokens_are_part_of_the_input_or_beside_it() {
 }
 
 #[test]
+fn a_long_input_has_all_tokens_at_its_own_prices() {
+    let mut price = priced();
+    let long = |above, input| LongInputRates {
+        above,
+        rates: TokenRates {
+            input,
+            cached_input: input / 10,
+            cache_write: input * 2,
+            output: input * 5,
+            reasoning: input * 5,
+        },
+    };
+    let tokens = price.tokens.as_mut().unwrap();
+    tokens.long_input = vec![long(100, 4_000_000_000), long(200, 8_000_000_000)];
+    let beside = |usage| TokenUsage {
+        input_excludes_cache: true,
+        ..usage
+    };
+    let short_miss = 1_500 * 100;
+    for (usage, nanos, miss_nanos) in [
+        (usage(100, 10, 0, 0, 0), 300_000, short_miss),
+        (usage(101, 10, 0, 0, 0), 604_000, 3_600 * 101),
+        (usage(200, 0, 0, 0, 0), 800_000, 3_600 * 200),
+        (usage(201, 0, 0, 0, 0), 1_608_000, 7_200 * 201),
+        // Tokens of the cache are input too, whichever way they are counted.
+        (usage(101, 0, 101, 0, 0), 40_400, 0),
+        (
+            beside(usage(1, 0, 60, 40, 0)),
+            4_000 + 24_000 + 320_000,
+            3_600 + 7_600 * 40,
+        ),
+        (
+            beside(usage(1, 0, 60, 39, 0)),
+            2_000 + 30_000 + 97_500,
+            1_500 + 2_000 * 39,
+        ),
+    ] {
+        let cost = price.cost(Some(&usage), None);
+        assert_eq!(cost, ExchangeCost::Priced(Cost(nanos)), "{usage:?}");
+        assert_eq!(price.miss_cost(&usage), Some(Cost(miss_nanos)), "{usage:?}");
+    }
+}
+
+#[test]
 fn a_cost_is_rounded_once_to_the_nearest_billionth() {
     let mut price = priced();
-    price.tokens = Some(TokenPrices {
+    price.tokens = Some(TokenPrices::flat(TokenRates {
         input: 37_500_000,
         cached_input: 0,
         cache_write: 0,
         output: 150_000_000,
         reasoning: 150_000_000,
-    });
+    }));
     for (input, output, nanos) in [(1, 0, 38), (1, 1, 188), (2, 0, 75), (3, 3, 563), (0, 0, 0)] {
         let usage = usage(input, output, 0, 0, 0);
         let cost = price.cost(Some(&usage), None);
