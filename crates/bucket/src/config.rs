@@ -8,6 +8,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 const DEFAULT_REGION: &str = "us-east-1";
+const NO_NAME: &str = "expected letters, digits, `.`, `_` and `-`";
+const NO_KEY: &str = "a key has no spaces, line breaks or characters beyond ASCII";
+const NO_KEY_HINT: &str =
+    "a file or variable may end with a line break that is not part of the key";
 
 /// A bucket of an S3-compatible server.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
@@ -52,6 +56,23 @@ impl BucketConfig {
         }
         let scheme = if server.tls { "https" } else { "http" };
         let authority = server.authority.to_str().ok()?;
+        let texts = [
+            ("region", region, true),
+            ("bucket", &*self.bucket, true),
+            ("access_key_id", self.access_key_id.expose(), false),
+            ("secret_access_key", self.secret_access_key.expose(), false),
+        ];
+        let mut wrong = texts
+            .iter()
+            .filter(|(_, text, is_name)| !is_sendable(text, *is_name));
+        if let Some((name, _, is_name)) = wrong.next() {
+            let (reason, hint) = match is_name {
+                true => (NO_NAME, None),
+                false => (NO_KEY, Some(NO_KEY_HINT)),
+            };
+            problems.error(&format!("{at}/{name}"), reason, hint);
+            return None;
+        }
         let bucket = &self.bucket;
         Some(BucketSettings {
             endpoint: match has_bucket_in_path {
@@ -66,4 +87,14 @@ impl BucketConfig {
             secret_access_key: self.secret_access_key.expose().to_owned(),
         })
     }
+}
+
+/// Whether a text can be in the URL or the headers of a request.
+fn is_sendable(text: &str, is_name: bool) -> bool {
+    let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    !text.is_empty()
+        && text.bytes().all(|byte| match is_name {
+            true => is_name_byte(byte),
+            false => byte.is_ascii_graphic(),
+        })
 }

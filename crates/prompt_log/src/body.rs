@@ -121,8 +121,10 @@ impl PromptBody {
     }
 }
 
+/// Whether a body may stand in a line as it is. The bytes of texts are not looked at by a parser that skips them.
 fn is_json(content: &[u8]) -> bool {
-    serde_json::from_slice::<IgnoredAny>(content).is_ok()
+    let text = std::str::from_utf8(content);
+    text.is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
 }
 
 /// Records the pieces of a body.
@@ -167,6 +169,16 @@ mod tests {
             let body = recorded(pieces, bytes_max, &["hg_0123456789"]);
             assert_eq!(line(&body), expected);
         }
+    }
+
+    #[test]
+    fn json_with_other_bytes_than_utf_8_is_a_text() {
+        let body = Bytes::from_static(b"{\"a\":\"\xff\"}");
+        let expected = format!(
+            r#"{{"bytes":9,"text":"{{\"a\":\"{}\"}}"}}"#,
+            char::REPLACEMENT_CHARACTER
+        );
+        assert_eq!(line(&recorded([body], 100, &[])), expected);
     }
 
     #[test]

@@ -159,10 +159,12 @@ impl PromptQueueWriter {
                 "prompt records not stored; trying again"
             );
             dropped = now_dropped;
-            let wait = refused
-                .retry_after
-                .map_or(delay, |wait| wait.min(RETRY_DELAYS[1]));
-            self.pause(wait.mul_f64(0.5 + random_fraction() / 2.0))
+            // Never before the time that a collector names, and never at once.
+            let wait = match refused.retry_after {
+                Some(wait) => wait.clamp(RETRY_DELAYS[0], RETRY_DELAYS[1]),
+                None => delay / 2,
+            };
+            self.pause(wait + (delay / 2).mul_f64(random_fraction()))
                 .await;
             delay = (delay * 2).min(RETRY_DELAYS[1]);
         }

@@ -122,6 +122,18 @@ fn a_log_that_cannot_work_is_an_error_at_its_place() {
         ),
         (
             "{sink: archive}",
+            BUCKET.replace("bucket: prompts", "bucket: \"A b?\""),
+            "archive.bucket.bucket)",
+            "expected letters, digits",
+        ),
+        (
+            "{sink: archive}",
+            BUCKET.replace("access_key_id: a", "access_key_id: \"a\\n\""),
+            "archive.bucket.access_key_id)",
+            "a key has no spaces, line breaks",
+        ),
+        (
+            "{sink: archive}",
             BUCKET.replace("access_key_id: a, ", ""),
             "archive.bucket",
             "access_key_id",

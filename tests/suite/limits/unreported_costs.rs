@@ -75,6 +75,8 @@ async fn a_whole_response_costs_what_was_reserved_unless_its_usage_is_whole_and_
         ),
         (Value::Null, RESERVED),
         (json!({}), RESERVED),
+        // Input has no price.
+        (json!({"completion_tokens": 7}), 7),
         (json!({"prompt_tokens": 9}), RESERVED),
         (
             json!({"prompt_tokens": 9, "completion_tokens": -1000}),
@@ -126,6 +128,39 @@ async fn a_stream_that_breaks_off_costs_a_token_for_each_event_or_for_each_4_byt
         // An event's bytes count with its end or without.
         assert!(charged.abs_diff(expected) <= 1, "{charged} {expected}");
     }
+}
+
+#[tokio::test]
+async fn comments_and_pings_of_a_stream_that_breaks_off_cost_nothing() {
+    let idle = ": PROCESSING\n\n".repeat(300);
+    let acts = vec![
+        streamed(&format!(
+            "{idle}{}",
+            event(&json!({"content": "one"}), &Value::Null)
+        )),
+        ScriptedResponse::Close,
+    ];
+    let (gateway, _provider) = gateway(acts).await;
+    let response = gateway.ask(&stream()).await;
+    assert_eq!(charge(&gateway, &response).await, 1);
+}
+
+#[tokio::test]
+async fn a_whole_response_that_its_caller_leaves_costs_what_was_reserved() {
+    let message = json!({"role": "assistant", "content": "one ".repeat(100_000)});
+    let body = json!({"id": "c1", "object": "chat.completion", "choices": [{"message": message}]});
+    let mut sent = json_response(&body.to_string());
+    sent.truncate(sent.len() - 100);
+    let acts = vec![ScriptedResponse::Send(sent), ScriptedResponse::Hang];
+    let (gateway, _provider) = gateway(acts).await;
+    let mut open = gateway.open(&chat("demo-large", 0, RESERVED)).await;
+    open.until("one one").await;
+    drop(open);
+    let line = gateway
+        .log_line(|line| line["settlement"] == "client_cancelled")
+        .await;
+    let charged = line["budget_charge"].as_f64().unwrap_or(0.0) * NANOS;
+    assert_eq!(charged.round() as u64 / TOKEN, RESERVED, "{line}");
 }
 
 #[tokio::test]

@@ -51,6 +51,8 @@ pub struct StreamInfo {
     pub callouts: CalloutSummary,
     /// Number of events of the stream so far.
     pub events: u64,
+    /// Those of them that keep the connection alive: comments and pings.
+    pub idle_events: u64,
     /// Bytes of its events beyond the first [`SINGLE_TOKEN_EVENT_BYTES`] of each.
     pub large_event_bytes: u64,
     /// Whether the stream ended with the last event of its protocol.
@@ -259,6 +261,13 @@ impl CalloutSummary {
     /// How long the calls took together.
     pub fn total(&self) -> Duration {
         Duration::from_micros(self.total_us.into())
+    }
+}
+
+impl StreamInfo {
+    /// The fewest tokens of output that the events of the stream can have.
+    pub fn event_tokens(&self) -> u64 {
+        self.events.saturating_sub(self.idle_events)
     }
 }
 

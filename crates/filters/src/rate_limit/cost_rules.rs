@@ -4,7 +4,7 @@ use super::cost_maximum::has_price;
 use headgate_core::catalog::price::{BillableMediaOutput, Cost, ExchangeCost, ModelPrice};
 use headgate_core::filter::failed_attempt_usage::{FailedAttemptUsage, FailedAttemptUsages};
 use headgate_core::filter::settlement::ExchangeSettlement;
-use headgate_core::filter::stream_info::StreamInfo;
+use headgate_core::filter::stream_info::{StreamInfo, UpstreamProcessing};
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::Protocol;
 use headgate_protocol::estimate::TokenEstimate;
@@ -26,6 +26,8 @@ pub struct CostRules {
     pub thoughts: ThoughtMaximum,
     /// Whether the provider works on although the caller has left.
     pub is_background: bool,
+    /// Whether the request asks for a stream.
+    pub is_streamed: bool,
 }
 
 impl CostRules {
@@ -37,13 +39,17 @@ impl CostRules {
         estimate: TokenEstimate,
     ) -> Self {
         let body = request.body.document();
-        let background = body.and_then(|body| body.root().get("background"));
+        let is_on = |name| {
+            let value = body.and_then(|body| body.root().get(name));
+            value.is_some_and(|value| value.raw() == b"true")
+        };
         Self {
             reserved_price,
             reserved,
             estimate,
             thoughts: body.map_or(ThoughtMaximum::Unasked, ThoughtMaximum::from_body),
-            is_background: background.is_some_and(|value| value.raw() == b"true"),
+            is_background: is_on("background"),
+            is_streamed: is_on("stream") || request.endpoint_path().contains("stream"),
         }
     }
 
@@ -86,11 +92,20 @@ impl CostRules {
         let cost = self.cost(price, usage.as_ref(), media);
         // What nobody reported of a whole response, or of one that the provider goes on to make, can be all that was reserved.
         let is_whole = is_whole(settlement) || self.is_background;
+        // The provider has made a response that it does not stream before it sends the head.
+        let is_made = info.processing == UpstreamProcessing::Accepted
+            && counted.is_none()
+            && (!self.is_streamed || info.is_unstreamed);
         let unseen = match is_broken_off(settlement) {
             _ if is_whole && !is_reported(request, counted, price) => self.reserved,
+            true if is_made => self.reserved,
             true => {
                 let thoughts = self.cost_with_thoughts(price, usage);
                 thoughts.max(self.cost_of_text(request, price, usage))
+            }
+            // An error event may follow text.
+            false if settlement == ExchangeSettlement::UpstreamError => {
+                self.cost_of_text(request, price, usage)
             }
             false => 0,
         };
@@ -197,7 +212,7 @@ impl CostRules {
         let usage = counted.unwrap_or_default();
         Some(TokenUsage {
             input_tokens: usage.input_tokens.or(Some(self.estimate.input)),
-            output_tokens: Some(usage.output_tokens.unwrap_or(0).max(info.events)),
+            output_tokens: Some(usage.output_tokens.unwrap_or(0).max(info.event_tokens())),
             ..usage
         })
     }
@@ -235,7 +250,7 @@ fn is_broken_off(settlement: ExchangeSettlement) -> bool {
     }
 }
 
-/// Whether a usage has all tokens that have a price: without its output, one that a provider reports is none.
+/// Whether a usage has all tokens that have a price: without its input or its output, one that a provider reports is none.
 fn is_reported(request: &RequestView, counted: Option<&TokenUsage>, price: &ModelPrice) -> bool {
     let Some(prices) = &price.tokens else {
         return true;
@@ -245,6 +260,8 @@ fn is_reported(request: &RequestView, counted: Option<&TokenUsage>, price: &Mode
     let is_output_priced = has_output && prices.charges_output();
     counted.is_some_and(|usage| {
         let is_by_length = price.audio_minute.is_some() && usage.audio_ms.is_some();
-        is_by_length || !is_output_priced || usage.output_tokens.is_some()
+        let has_output = !is_output_priced || usage.output_tokens.is_some();
+        let has_input = prices.input == 0 || usage.input_with_cache().is_some();
+        is_by_length || has_input && has_output
     })
 }

@@ -78,7 +78,7 @@ fn tokens_used(info: &StreamInfo, settlement: ExchangeSettlement, estimate: Toke
     let input = counted.input_with_cache().unwrap_or(estimate.input);
     let output = match (settlement, counted.output_tokens) {
         (ExchangeSettlement::Complete, Some(output)) => output,
-        (_, output) => output.unwrap_or(0).max(info.events),
+        (_, output) => output.unwrap_or(0).max(info.event_tokens()),
     };
     input.saturating_add(output).min(TOKENS_MAX)
 }

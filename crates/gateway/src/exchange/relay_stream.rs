@@ -27,6 +27,8 @@ use next_chunk::StreamWaits;
 use relayed_stream::RelayedStream;
 use std::pin::pin;
 
+/// How the events of the messages protocol begin that only keep a connection alive.
+const PING: &[u8] = b"event: ping";
 /// Events above this many bytes pass without being shown to filters.
 const EVENT_BYTES_MAX: usize = 16 << 20;
 
@@ -318,6 +320,8 @@ impl Exchange<'_> {
     ) {
         let info = &mut self.request.info;
         info.events += 1;
+        let is_idle = event.data().is_empty() || event.raw.starts_with(PING);
+        info.idle_events += u64::from(is_idle);
         info.large_event_bytes += event.raw.len().saturating_sub(SINGLE_TOKEN_EVENT_BYTES) as u64;
         if stream.note(event) {
             info.stream_error = Some(candidate.channel.errors.classify_event(event.data()));

@@ -7,6 +7,7 @@ use crate::queue::{PromptQueue, PromptQueues};
 use crate::record::PromptRecord;
 use crate::sink::{PromptSink, PromptSinks};
 use bytes::Bytes;
+use headgate_core::catalog::caller::Callers;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::catalog::price::ExchangeCost;
 use headgate_core::filter::body::RequestBody;
@@ -72,6 +73,7 @@ fn is_recorded_default() -> bool {
 const PARTS: u64 = 1_000_000;
 
 struct LogPromptsFilter {
+    callers: Arc<Callers>,
     sink: Arc<PromptSink>,
     queue: Arc<PromptQueue>,
     /// `sample` of [`PARTS`].
@@ -114,6 +116,7 @@ impl LogPromptsFilter {
         let sink = sink.ok_or_else(|| unknown_sink(&config.sink, &sinks))?;
         sink.is_used.store(true, Ordering::Relaxed);
         Ok(Self {
+            callers: context.callers.clone(),
             sink: sink.clone(),
             queue: context.features.get::<PromptQueues>().queue(&config.sink),
             parts: share_to_parts(config.sample),
@@ -252,7 +255,7 @@ impl LogPromptsFilter {
             },
         );
         let events = draft.events.map(|events| {
-            let credentials = credentials(request);
+            let credentials = self.credentials(request);
             events.finish(PromptBodyForm::Events, &credentials)
         });
         let channel_model = candidate.and_then(|candidate| candidate.model.as_ref());
@@ -282,7 +285,7 @@ impl LogPromptsFilter {
         if !self.records_request {
             return None;
         }
-        let credentials = credentials(request);
+        let credentials = self.credentials(request);
         let bytes_max = self.sink.body_bytes_max;
         let document = match &*request.body {
             // Edits of a form are for its bytes, not for its description.
@@ -311,7 +314,7 @@ impl LogPromptsFilter {
 
     fn response_body(&self, body: &Bytes, request: &RequestView) -> PromptBody {
         let bytes_max = self.sink.body_bytes_max;
-        let credentials = credentials(request);
+        let credentials = self.credentials(request);
         if self.redaction.is_empty() {
             return recorded([body.clone()], bytes_max, &credentials);
         }
@@ -325,16 +328,17 @@ impl LogPromptsFilter {
             }
         }
     }
-}
 
-/// The credentials in the caller's headers.
-fn credentials(request: &RequestView) -> Vec<&str> {
-    let headers = request.headers.iter();
-    let named = headers.filter(|(name, _)| names_credential(name.as_str().as_bytes()));
-    let values = named.filter_map(|(_, value)| value.to_str().ok());
-    // Without a scheme, such as `Bearer`.
-    let tokens = values.filter_map(|value| value.split_ascii_whitespace().last());
-    tokens.collect()
+    /// The keys in the caller's headers. Other values are no secret: a caller could keep its prompts from the log with them.
+    fn credentials<'r>(&self, request: &'r RequestView) -> Vec<&'r str> {
+        let headers = request.headers.iter();
+        let named = headers.filter(|(name, _)| names_credential(name.as_str().as_bytes()));
+        let values = named.filter_map(|(_, value)| value.to_str().ok());
+        // Without a scheme, such as `Bearer`.
+        let tokens = values.filter_map(|value| value.split_ascii_whitespace().last());
+        let is_key = |token: &&str| self.callers.find_by_key(token.as_bytes()).is_some();
+        tokens.filter(is_key).collect()
+    }
 }
 
 #[cfg(test)]
