@@ -1,6 +1,7 @@
 //! What a configuration does with a request, in a form that two configurations can be compared in.
 
 use super::dry_run::{DryRunRequest, DryRunResult, split_query, usual_headers};
+use super::offline_config::unknown_source;
 use super::request_file::RequestSample;
 use bytes::Bytes;
 use headgate_config::snapshot::Snapshot;
@@ -136,11 +137,14 @@ impl ComparableRequestPlan {
             .is_some();
         match caller {
             None if asks => {
-                let message = format!("there is no caller `{name}`");
-                Err(Self::on(
-                    route,
-                    PlannedOutcome::refused(FaultKind::Unauthenticated, message),
-                ))
+                let outcome = match unknown_source(snapshot, name) {
+                    Some(source) => PlannedOutcome::NotJudged(source),
+                    None => {
+                        let message = format!("there is no caller `{name}`");
+                        PlannedOutcome::refused(FaultKind::Unauthenticated, message)
+                    }
+                };
+                Err(Self::on(route, outcome))
             }
             caller => Ok(caller),
         }

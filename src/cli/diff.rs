@@ -9,14 +9,14 @@ use super::plan_changes::{RequestPlanChange, plan_changes};
 use super::progress::ProgressLine;
 use super::request_file::{self, RecordedRequest, SampleOrLogLine};
 use super::style::{self, styled};
-use super::{CommandError, logged_plan};
+use super::{CommandError, logged_plan, offline_config};
 use crate::features::FEATURES;
 use change::{SettingChange, SettingGroup};
 use headgate_config as config;
+use headgate_config::ComparableConfig;
 use headgate_config::problem::InvalidConfig;
 use headgate_config::reload::running::StartupSettings;
 use headgate_config::snapshot::{CrossSnapshotState, Snapshot, feature_schemas};
-use headgate_config::{ComparableConfig, snapshot};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -78,10 +78,10 @@ pub fn run(args: &DiffArgs) -> Result<bool, CommandError> {
 
 impl ConfigSide {
     fn read(file: &Path) -> Result<Self, InvalidConfig> {
-        let shared = CrossSnapshotState::new(FEATURES);
-        let snapshot = snapshot::build(file, &shared)?.snapshot;
+        let variables = CrossSnapshotState::new(FEATURES).variables;
+        let snapshot = offline_config::build(file)?;
         Ok(Self {
-            config: config::load_comparable(file, &feature_schemas(FEATURES), &*shared.variables)?,
+            config: config::load_comparable(file, &feature_schemas(FEATURES), &*variables)?,
             snapshot,
             folder: file.parent().unwrap_or(Path::new("")).to_owned(),
         })

@@ -8,14 +8,13 @@ use super::explain_candidates::{CandidatePrinter, print_request, select_candidat
 use super::explain_conditions::print_conditions;
 use super::explain_trace::print_trace;
 use super::live::{AdminAddressSource, LiveChannelStatuses};
+use super::offline_config::unknown_source;
 use super::style::{self, styled};
-use super::{CommandError, input_file};
-use crate::features::FEATURES;
+use super::{CommandError, input_file, offline_config};
 use bytes::Bytes;
 use headgate_config::hint::did_you_mean;
-use headgate_config::snapshot;
+use headgate_config::snapshot::Snapshot;
 use headgate_config::snapshot::router::{Route, RouteMatch};
-use headgate_config::snapshot::{CrossSnapshotState, Snapshot};
 use headgate_core::catalog::caller::Caller;
 use headgate_core::filter::chain::NamedFilter;
 use headgate_core::filter::streamed_reply::StreamedReply;
@@ -69,8 +68,7 @@ pub struct ExplainArgs {
 }
 
 pub fn run(args: &ExplainArgs) -> Result<(), CommandError> {
-    let snapshot =
-        snapshot::build(&args.config.path(), &CrossSnapshotState::new(FEATURES))?.snapshot;
+    let snapshot = offline_config::build(&args.config.path())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -237,10 +235,15 @@ fn caller(args: &ExplainArgs, snapshot: &Snapshot) -> Result<Option<Arc<Caller>>
     let found = snapshot.callers.by_name(args.caller.as_deref());
     match (&args.caller, found) {
         (Some(name), None) => {
-            let mut known: Vec<&str> = snapshot.callers.iter().map(|one| &*one.name).collect();
+            let known = snapshot.callers.iter().map(|one| one.name.clone());
+            let mut known: Vec<Arc<str>> = known.collect();
+            let external = snapshot.callers.external();
+            external.for_each(&mut |one| known.push(one.caller.name.clone()));
             known.sort_unstable();
-            let hint = did_you_mean(name, known);
+            let hint = did_you_mean(name, known.iter().map(|name| &**name));
             let hint = hint.unwrap_or_else(|| "expected a name from `callers`".into());
+            let source = unknown_source(snapshot, name);
+            let hint = source.map_or(hint, |source| format!("{source}; use `--key`"));
             Err(CommandError::new(format!(
                 "error: unknown caller `{name}`; {hint}"
             )))

@@ -42,6 +42,7 @@ mod man;
 mod new_caller_file;
 mod new_caller_key;
 mod new_name;
+mod offline_config;
 mod output_failure;
 mod plan_changes;
 #[cfg(feature = "wasm")]

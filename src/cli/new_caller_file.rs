@@ -71,6 +71,14 @@ impl CallerFileContent<'_> {
     /// The text with the key as the first entry of `keys`.
     fn add_key(&self, path: &Path, text: &str) -> Result<String, CommandError> {
         let known = parse_caller_text(path, text).map_err(|problems| invalid(path, &problems))?;
+        if known.name != self.caller {
+            return Err(CommandError::new(format!(
+                "error: {} is the file of caller `{}`, and nothing was added\n  correct its `name`, or use `--for {}` with a file of that name",
+                path.display(),
+                known.name,
+                known.name
+            )));
+        }
         let break_at_end = if text.ends_with('\n') { "" } else { "\n" };
         let added = match text
             .split_inclusive('\n')
@@ -219,7 +227,13 @@ mod tests {
             format!("name: web\nmodels: []\nkeys: [{{label: old, key_sha256: {digest}}}]\n");
         let block =
             format!("name: web\nmodels: []\nkeys:\n  - label: old\n    key_sha256: {digest}\n");
-        for (text, label) in [(&inline[..], "new"), (&block, "old"), ("name: [", "new")] {
+        let other = block.replace("name: web", "name: other");
+        for (text, label) in [
+            (&inline[..], "new"),
+            (&block, "old"),
+            ("name: [", "new"),
+            (&other, "new"),
+        ] {
             assert!(add(text, label).is_err(), "{text}");
         }
     }

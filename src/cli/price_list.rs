@@ -9,6 +9,8 @@ const NANOS: f64 = 1e9;
 const TOKEN_MAX: f64 = 0.01;
 /// The largest price of an image, or of a second.
 const PIECE_MAX: f64 = 1_000.0;
+/// The largest relative difference of a decimal number and the binary fraction that it was read and multiplied as.
+const NOISE: f64 = 1e-12;
 /// The entry that explains the others.
 const SAMPLE: &str = "sample_spec";
 /// Problems that are printed.
@@ -107,6 +109,8 @@ pub enum PriceLookup {
         prices: ListedPrices,
         /// Costs that `prices` cannot say.
         others: Vec<String>,
+        /// Prices with more decimal places than `prices` has, which are those above.
+        rounded: Vec<(&'static str, u64)>,
     },
     /// Several providers have it at different prices.
     Ambiguous(Vec<String>),
@@ -175,7 +179,7 @@ impl PriceListFile {
 
     fn read(&self, name: &str) -> Result<PriceLookup, String> {
         let mut prices = ListedPrices::default();
-        let (mut others, mut unknown) = (Vec::new(), Vec::new());
+        let (mut others, mut unknown, mut rounded) = (Vec::new(), Vec::new(), Vec::new());
         let empty = Map::new();
         let entry = self.0.get(name).and_then(Value::as_object);
         let entry = entry.unwrap_or(&empty);
@@ -187,8 +191,9 @@ impl PriceListFile {
                         0 => &mut prices.base,
                         above => prices.long_input.entry(above).or_default(),
                     };
-                    let nanos = (amount * cost.factor * NANOS).round() as u64;
+                    let (nanos, is_exact) = billionths(amount * cost.factor);
                     rates.insert(cost.price, nanos);
+                    rounded.extend((!is_exact).then_some((cost.price, nanos)));
                 }
                 _ if !is_cost(key) || is_usual_for_batches(key, entry) => {}
                 _ if has_known_unit(key) => others.push(key.clone()),
@@ -196,7 +201,11 @@ impl PriceListFile {
             }
         }
         match unknown.is_empty() {
-            true => Ok(PriceLookup::Found { prices, others }),
+            true => Ok(PriceLookup::Found {
+                prices,
+                others,
+                rounded,
+            }),
             false => Err(unknown.join("\n  ")),
         }
     }
@@ -250,6 +259,19 @@ fn is_usual_for_batches(key: &str, entry: &Map<String, Value>) -> bool {
     let other = key.strip_suffix(BATCHES).and_then(|name| entry.get(name));
     let costs = entry[key].as_f64().zip(other.and_then(Value::as_f64));
     costs.is_some_and(|(cost, other)| (cost - other * BATCH_SHARE).abs() <= cost * 1e-9)
+}
+
+/// A price in billionths, rounded up so that nothing becomes cheaper or free, and whether that is what it was.
+fn billionths(price: f64) -> (u64, bool) {
+    let nanos = price * NANOS;
+    // The list was read as binary fractions.
+    let is_exact = (nanos - nanos.round()).abs() <= nanos * NOISE;
+    let whole = if is_exact {
+        nanos.round()
+    } else {
+        nanos.ceil()
+    };
+    (whole as u64, is_exact)
 }
 
 fn check_amounts(name: &str, entry: &Map<String, Value>, problems: &mut Vec<String>) {

@@ -6,7 +6,8 @@ use super::{CommandError, input_file};
 use crate::features::FEATURES;
 use headgate_config::load_comparable;
 use headgate_config::snapshot::feature_schemas;
-use headgate_core::catalog::price::{Cost, NANOS};
+use headgate_core::catalog::price::Cost;
+use headgate_core::scalar::UnitPrice;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -91,8 +92,12 @@ fn model_names(channels: &Value) -> ModelNames<'_> {
 
 impl PricesReport {
     fn add(&mut self, model: &str, found: PriceLookup, declared: &Value, is_applied: bool) {
-        let (prices, others) = match found {
-            PriceLookup::Found { prices, others } => (prices, others),
+        let (prices, others, rounded) = match found {
+            PriceLookup::Found {
+                prices,
+                others,
+                rounded,
+            } => (prices, others, rounded),
             PriceLookup::Absent => {
                 self.notes.push(format!("{model}: not in the list"));
                 return;
@@ -114,6 +119,12 @@ impl PricesReport {
         for other in others {
             self.notes
                 .push(format!("{model}: {other} is not taken over"));
+        }
+        for (key, nanos) in rounded {
+            let price = Cost(nanos);
+            self.notes.push(format!(
+                "{model}: {key}: rounded up to {price}, because the list has more than 9 decimal places"
+            ));
         }
         let differences = differences(&prices, declared);
         let is_new = declared.is_null();
@@ -213,8 +224,9 @@ fn differences(prices: &ListedPrices, declared: &Value) -> Vec<(String, String, 
 
 /// A price of the configuration in billionths, if it is a number or one in a string.
 fn nanos_here(here: &Value) -> Option<u64> {
-    let here = here.as_f64().or_else(|| here.as_str()?.parse().ok())?;
-    Some((here * NANOS as f64).round() as u64)
+    serde_json::from_value(here.clone())
+        .ok()
+        .map(UnitPrice::nanos)
 }
 
 fn is_same_long_input(prices: &BTreeMap<u64, ListedRates>, declared: &Value) -> bool {

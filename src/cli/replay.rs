@@ -7,10 +7,8 @@ use super::config_file::ConfigFileOptionArgs;
 use super::progress::ProgressLine;
 use super::request_file::{self, RecordedRequest, SampleOrLogLine};
 use super::style::{self, styled};
-use super::{CommandError, logged_plan};
-use crate::features::FEATURES;
-use headgate_config::snapshot;
-use headgate_config::snapshot::{CrossSnapshotState, Snapshot};
+use super::{CommandError, logged_plan, offline_config};
+use headgate_config::snapshot::Snapshot;
 use judgement::{RecordedEnd, ReplayJudgement};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -56,8 +54,7 @@ struct ReplaySummary<'a> {
 
 /// Prints the outcomes of the requests; returns whether any differs.
 pub fn run(args: &ReplayArgs) -> Result<bool, CommandError> {
-    let snapshot =
-        snapshot::build(&args.config.path(), &CrossSnapshotState::new(FEATURES))?.snapshot;
+    let snapshot = offline_config::build(&args.config.path())?;
     let requests = request_file::read(&args.file)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -68,7 +68,13 @@ pub(super) fn show(app: AdminApp, request: Arc<AdminRequest>) -> PageResponse {
             Err(invalid) => return invalid.response(),
         };
         match app.issuance.find(&name).await {
-            Ok(caller) => with_version(AppResponse::json(StatusCode::OK, &view(&caller)), &caller),
+            Ok((caller, shadowed_by)) => {
+                let mut page = view(&caller);
+                if let Some(place) = shadowed_by {
+                    page["shadowed_by"] = json!(place);
+                }
+                with_version(AppResponse::json(StatusCode::OK, &page), &caller)
+            }
             Err(taken @ ChangeRefusal::Taken { .. }) => {
                 error(StatusCode::NOT_FOUND, &taken.to_string())
             }

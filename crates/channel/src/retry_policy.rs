@@ -283,7 +283,7 @@ impl RetryDecision {
             | FinalReplyKind::ProviderError
             | FinalReplyKind::AccountRefused => {}
         }
-        fault.may_charge_twice |= !self.sdk_may_retry;
+        fault.forbids_retry |= !self.sdk_may_retry;
         fault
     }
 }

@@ -2,7 +2,9 @@
 
 use super::caller_problem::CallerProblem;
 use super::callers::CallerConfig;
+use super::decimal_places::schema_options;
 use super::document::PointerLocatedProblem;
+use super::node::with_whole_numbers;
 use super::problem::ConfigProblem;
 use super::simplify::simplify;
 use super::source::ConfigText;
@@ -31,7 +33,7 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
 });
 
 static VALIDATOR: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
-    jsonschema::draft202012::options()
+    schema_options()
         .build(&SCHEMA)
         .expect("the generated schema is a schema")
 });
@@ -41,13 +43,18 @@ static VALIDATOR: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
 /// # Errors
 /// All that is wrong with it, with pointers of `value`.
 pub fn parse_caller(value: &Value) -> Result<CallerConfig, Vec<CallerProblem>> {
-    if let Some(caller) = read_valid(value) {
+    let value = with_whole_numbers(value.clone());
+    if let Some(caller) = read_valid(&value) {
         return Ok(caller);
     }
-    let text = serde_json::to_string(value).unwrap_or_default();
+    let text = serde_json::to_string(&value).unwrap_or_default();
     let mut problems = find_problems(Path::new(""), &text);
     for problem in &mut problems {
         problem.position = None;
+        let is_list = |hint: &&mut String| hint.starts_with("write a list");
+        if let Some(hint) = problem.hint.as_mut().filter(is_list) {
+            *hint = "write an array, such as [\"chat-*\"]".into();
+        }
     }
     Err(problems)
 }
@@ -60,21 +67,39 @@ pub fn parse_caller_text(path: &Path, text: &str) -> Result<CallerConfig, Vec<Ca
     parse(path, text).ok_or_else(|| find_problems(path, text))
 }
 
+/// A file that is no caller.
+pub(crate) struct InvalidCallerFile {
+    pub problems: Vec<CallerProblem>,
+    /// `None` if the file cannot be read.
+    pub text: Option<String>,
+}
+
 /// Reads the file of the caller `name`. It is read without problems in a few microseconds.
 ///
 /// # Errors
 /// All that is wrong with it, with places in the file.
-pub(crate) fn load(path: &Path, name: &str) -> Result<CallerConfig, Vec<CallerProblem>> {
-    let text = regular_file::read_text(path, CALLER_BYTES_MAX);
-    let text = text.map_err(|error| {
-        let reason = format!("cannot read the file: {error}");
-        vec![CallerProblem::error(
-            "",
-            reason,
-            Some("make it a readable file"),
-        )]
-    })?;
-    let caller = parse_caller_text(path, &text)?;
+pub(crate) fn load(path: &Path, name: &str) -> Result<CallerConfig, InvalidCallerFile> {
+    let text = match regular_file::read_text(path, CALLER_BYTES_MAX) {
+        Ok(text) => text,
+        Err(error) => {
+            let reason = format!("cannot read the file: {error}");
+            let hint = Some("make it a readable file");
+            let problems = vec![CallerProblem::error("", reason, hint)];
+            let text = None;
+            return Err(InvalidCallerFile { problems, text });
+        }
+    };
+    match parse_named(path, &text, name) {
+        Ok(caller) => Ok(caller),
+        Err(problems) => {
+            let text = Some(text);
+            Err(InvalidCallerFile { problems, text })
+        }
+    }
+}
+
+fn parse_named(path: &Path, text: &str, name: &str) -> Result<CallerConfig, Vec<CallerProblem>> {
+    let caller = parse_caller_text(path, text)?;
     if caller.name != name {
         let reason = format!("the file of caller `{}` has another name", caller.name);
         let hint = format!(
@@ -154,7 +179,10 @@ fn find_problems(path: &Path, text: &str) -> Vec<CallerProblem> {
     let pointers = schema::secret_pointers(&SCHEMA, &value);
     let folder = path.parent().unwrap_or(Path::new(""));
     findings.extend(secrets::read_files(&mut value, &pointers, folder).findings);
-    if findings.is_empty() {
+    if findings.is_empty() && value.get("webhook_secrets").is_none() {
+        let reason = "the caller is valid by its schema and cannot be read";
+        findings.push(PointerLocatedProblem::value("", reason, None));
+    } else if findings.is_empty() {
         let reason = "expected a secret as text";
         let hint = Some("`headgate key webhook` prints one".to_owned());
         findings.push(PointerLocatedProblem::value(

@@ -1,5 +1,6 @@
 //! A file's values against the schema: every mistake found at once.
 
+use super::decimal_places::schema_options;
 use super::document::{ConfigDocument, HighlightTarget, PointerLocatedProblem};
 use super::explain::{explain, keys, parent_schema};
 use super::problem::PROBLEMS_MAX;
@@ -27,7 +28,7 @@ pub fn check(
     document: &ConfigDocument,
     skipped: &HashSet<&str>,
 ) -> SchemaCheckResult {
-    let validator = jsonschema::draft202012::options()
+    let validator = schema_options()
         .build(schema)
         .expect("the generated schema is a schema");
     let mistyped: Vec<(String, String)> = validator

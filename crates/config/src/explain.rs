@@ -42,7 +42,7 @@ pub fn explain(
         // A value of another type is told by its type.
         Kind::Enum { .. } if !place.found.is_string() => Vec::new(),
         Kind::Enum { options } => vec![place.unknown_word(options, &step_keys(error, schema))],
-        Kind::Pattern { .. } => vec![place.wrong_pattern()],
+        Kind::Pattern { .. } | Kind::Custom { .. } => vec![place.wrong_pattern()],
         Kind::MinProperties { .. } | Kind::MaxProperties { .. } => vec![place.wrong_key_count()],
         Kind::MinLength { limit: 1 } | Kind::MinItems { limit: 1 } => {
             let is_expanded = document.is_expanded(pointer);

@@ -14,6 +14,7 @@ pub mod channels;
 mod check;
 pub mod client_address;
 pub mod comparison;
+mod decimal_places;
 pub mod dialects;
 pub mod document;
 pub mod egress;

@@ -2,6 +2,7 @@
 
 use headgate_core::pointer::tokens;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Number, Value};
 use serde_saphyr::{Location, Spanned};
 use std::fmt;
 use std::ops::Range;
@@ -15,7 +16,7 @@ pub struct YamlNode {
 pub enum YamlContent {
     Null,
     Bool(bool),
-    Number(serde_json::Number),
+    Number(Number),
     Text(String),
     List(Vec<YamlNode>),
     Map(YamlMapping),
@@ -212,17 +213,39 @@ impl<'de> Visitor<'de> for YamlContentVisitor {
     }
 }
 
-/// A whole number stays one however it is written: JSON Schema counts `3.0` as an integer, serde does not.
+/// JSON as a file has it: with whole numbers that are written with a fraction or an exponent, too.
+pub fn with_whole_numbers(value: Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let whole = number.as_f64().and_then(whole_number);
+            Value::Number(whole.unwrap_or(number))
+        }
+        Value::Array(items) => items.into_iter().map(with_whole_numbers).collect(),
+        Value::Object(members) => {
+            let members = members.into_iter();
+            let members = members.map(|(name, value)| (name, with_whole_numbers(value)));
+            Value::Object(members.collect())
+        }
+        other => other,
+    }
+}
+
 fn number(value: f64) -> YamlContent {
+    let number = whole_number(value).or_else(|| Number::from_f64(value));
+    number.map_or(YamlContent::Null, YamlContent::Number)
+}
+
+/// A whole number stays one however it is written: JSON Schema counts `3.0` as an integer, serde does not.
+fn whole_number(value: f64) -> Option<Number> {
     const END_OF_U64: f64 = 18_446_744_073_709_551_616.0;
     const START_OF_I64: f64 = -9_223_372_036_854_775_808.0;
     if value.fract() == 0.0 && (0.0..END_OF_U64).contains(&value) {
-        return YamlContent::Number((value as u64).into());
+        return Some((value as u64).into());
     }
     if value.fract() == 0.0 && (START_OF_I64..0.0).contains(&value) {
-        return YamlContent::Number((value as i64).into());
+        return Some((value as i64).into());
     }
-    serde_json::Number::from_f64(value).map_or(YamlContent::Null, YamlContent::Number)
+    None
 }
 
 /// The parser gives bytes for every text input; a place without them becomes the start of the file.

@@ -27,7 +27,7 @@ pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -
     if let Some(wait) = fault.retry_after {
         add_retry_after(&mut headers, wait);
     }
-    if fault.may_charge_twice || !fault.kind.is_transient() {
+    if fault.forbids_retry || !fault.kind.is_transient() {
         forbid_retry(&mut headers);
     }
     if status == StatusCode::UNAUTHORIZED.as_u16() {

@@ -126,6 +126,7 @@ impl Issuance {
         let mut replica = self.turn().await?;
         self.follow(&mut replica, &context).await?;
         let (record, before, applied) = self.changeable(&context, name, &request, "change").await?;
+        self.check_names(&before).await?;
         if let Some(earlier) = find_earlier(applied.as_ref(), &before)? {
             return Ok(earlier);
         }
@@ -235,10 +236,37 @@ impl Issuance {
         request: &ChangeRequest,
         action: &str,
     ) -> Result<(Record, IssuedCaller, Option<AppliedRequest>), ChangeRefusal> {
-        self.check_holder(name).await?;
-        let (record, caller) = self.read_named(context, name).await?;
-        self.check_holder(&caller.identity()).await?;
+        let found = self.read_named(context, name).await;
+        if found.as_ref().map_or(true, |it| it.1.is_deleted()) {
+            self.check_holder(name).await?;
+        }
+        let (record, caller) = found?;
         Ok((record, caller, request.applied_as(action, name)))
+    }
+
+    /// Refuses a caller of whose names another source has one.
+    pub(crate) async fn check_names(&self, caller: &IssuedCaller) -> Result<(), ChangeRefusal> {
+        self.check_holder(&caller.name).await?;
+        self.check_holder(&caller.identity()).await
+    }
+
+    /// A caller that is not deleted. If there is none, the error says who else has the name.
+    pub(crate) async fn read_live(
+        &self,
+        context: &IssuanceContext,
+        name: &str,
+    ) -> Result<(Record, IssuedCaller), ChangeRefusal> {
+        match self.read_named(context, name).await {
+            Ok(found) if !found.1.is_deleted() => Ok(found),
+            Ok(_) => {
+                self.check_holder(name).await?;
+                Err(ChangeRefusal::Unknown(name.to_owned()))
+            }
+            Err(error) => {
+                self.check_holder(name).await?;
+                Err(error)
+            }
+        }
     }
 
     pub(crate) async fn read_named(

@@ -15,17 +15,17 @@ pub struct IssuedCallerPage {
 }
 
 impl Issuance {
-    /// The caller of a name, as the store has it now.
+    /// The caller of a name, as the store has it now, and the place of another one that has its name.
     ///
     /// # Errors
-    /// There is none, another source has the name, or the store is unreachable.
-    pub async fn find(&self, name: &str) -> Result<IssuedCaller, ChangeRefusal> {
+    /// There is none, or the store is unreachable.
+    pub async fn find(&self, name: &str) -> Result<(IssuedCaller, Option<String>), ChangeRefusal> {
         let context = self.context()?;
-        self.check_holder(name).await?;
-        let (_, caller) = self.read_named(&context, name).await?;
-        match caller.is_deleted() {
-            true => Err(ChangeRefusal::Unknown(name.to_owned())),
-            false => Ok(caller),
+        let (_, caller) = self.read_live(&context, name).await?;
+        match self.check_names(&caller).await {
+            Ok(()) => Ok((caller, None)),
+            Err(ChangeRefusal::Taken { place, .. }) => Ok((caller, Some(place))),
+            Err(other) => Err(other),
         }
     }
 

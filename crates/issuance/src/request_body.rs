@@ -62,6 +62,14 @@ pub(crate) fn read_new_caller(
     let default = || serde_json::json!([{"label": today}]);
     let mut new_keys = Vec::new();
     if let Value::Array(keys) = entry.entry("keys").or_insert_with(default) {
+        if keys.is_empty() {
+            let hint = "leave out `keys`, and the gateway makes a key";
+            problems.push(CallerProblem::error(
+                "",
+                "the caller has no key",
+                Some(hint),
+            ));
+        }
         check_key_number(keys.len(), &mut problems);
         for (index, key) in keys.iter_mut().enumerate() {
             if let Value::Object(key) = key {

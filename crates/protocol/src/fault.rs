@@ -111,8 +111,8 @@ pub struct FaultDetails {
     pub param: Option<String>,
     /// The Retry-After for the caller.
     pub retry_after: Option<Duration>,
-    /// Whether a repeated request may be charged twice: the reply then tells SDKs not to retry.
-    pub may_charge_twice: bool,
+    /// Whether a repeated request may be charged twice, or cannot help: the reply then tells SDKs not to retry.
+    pub forbids_retry: bool,
     /// Only for the log.
     pub detail: Option<String>,
     pub source: Option<Box<dyn Error + Send + Sync>>,
@@ -335,7 +335,7 @@ impl Fault {
             message: message.into(),
             param: None,
             retry_after: None,
-            may_charge_twice: false,
+            forbids_retry: false,
             detail: None,
             source: None,
         }))
@@ -374,7 +374,7 @@ impl Fault {
             message: self.message.clone(),
             param: self.param.clone(),
             retry_after: self.retry_after,
-            may_charge_twice: self.may_charge_twice,
+            forbids_retry: self.forbids_retry,
             detail: self.detail.clone(),
             source: None,
         }))

@@ -34,6 +34,7 @@ pub mod retry_after;
 pub mod sealed_content;
 pub mod secret_shape;
 pub mod shown_headers;
+mod sooner_fault;
 pub mod sse;
 pub mod stream;
 pub mod thought_maximum;

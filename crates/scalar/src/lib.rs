@@ -6,7 +6,7 @@ mod price;
 mod schema;
 pub mod text_or_expression;
 
-pub use price::UnitPrice;
+pub use price::{DECIMAL_PLACES, UnitPrice, is_exact_amount};
 
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize, Serializer};

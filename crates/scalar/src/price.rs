@@ -6,13 +6,17 @@ use serde::de::{Deserializer, Error, Visitor};
 use std::fmt;
 use std::str::FromStr;
 
-pub(super) const PRICE_WORDS: &str =
-    "expected a price from 0 to 999999999 with at most 9 decimal places, such as 2.5 or 0.075";
+pub(super) const PRICE_WORDS: &str = "expected an amount from 0 to 999999999 with at most 9 decimal places, such as 2.5 or 0.075; one with more than 15 digits in quotes";
 
 /// Billionths in one unit of a currency.
 const NANOS: u64 = 1_000_000_000;
 /// Most digits before and after the decimal point.
 const DIGITS_MAX: usize = 9;
+/// Digits of a decimal number that a binary fraction always keeps.
+const EXACT_DIGITS: usize = 15;
+
+/// The keyword of schemas for the most decimal places of a number.
+pub const DECIMAL_PLACES: &str = "x-decimal-places";
 
 /// A price in billionths of a currency's unit; what it is the price of, its place in the configuration says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,6 +53,18 @@ impl<'de> Deserialize<'de> for UnitPrice {
     }
 }
 
+/// Whether a number has at most 9 decimal places, and 15 digits in all. Nothing that an operator writes is rounded: what has
+/// more digits is written as text.
+pub fn is_exact_amount(units: f64) -> bool {
+    let text = in_billionths(units);
+    let digits = text.trim_end_matches('0').replace(['.', '-'], "");
+    digits.trim_start_matches('0').len() <= EXACT_DIGITS && text.parse() == Ok(units)
+}
+
+fn in_billionths(units: f64) -> String {
+    format!("{units:.DIGITS_MAX$}")
+}
+
 struct UnitPriceVisitor;
 
 impl Visitor<'_> for UnitPriceVisitor {
@@ -62,9 +78,13 @@ impl Visitor<'_> for UnitPriceVisitor {
         units.to_string().parse().map_err(E::custom)
     }
 
-    /// The number in the file was read as a binary fraction; its nearest billionth is the decimal number as written.
+    /// The number in the file was read as a binary fraction; its nearest billionth is the decimal number as written, if that
+    /// has no more digits than such a fraction keeps.
     fn visit_f64<E: Error>(self, units: f64) -> Result<UnitPrice, E> {
-        format!("{units:.9}").parse().map_err(E::custom)
+        match is_exact_amount(units) {
+            true => in_billionths(units).parse().map_err(E::custom),
+            false => Err(E::custom(PRICE_WORDS)),
+        }
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<UnitPrice, E> {
@@ -110,7 +130,16 @@ mod tests {
             (json!(0.15), Some(150_000_000)),
             (json!(2.675), Some(2_675_000_000)),
             (json!(1e-9), Some(1)),
+            (json!(123456.123456789), Some(123_456_123_456_789)),
+            (json!(999999999), Some(999_999_999_000_000_000)),
             (json!("0.30"), Some(300_000_000)),
+            (json!("8999999.123456789"), Some(8_999_999_123_456_789)),
+            (json!(9.1234567891), None),
+            (json!(0.0000000001), None),
+            (json!(0.00000000149), None),
+            (json!(1.0000000001), None),
+            (json!(1e-300), None),
+            (json!("0.0000000001"), None),
             (json!(-0.1), None),
             (json!(-1), None),
             (json!(1e9), None),

@@ -1,6 +1,6 @@
 //! JSON Schemas of the scalar types. A schema refuses what the type's parser refuses.
 
-use super::price::PRICE_WORDS;
+use super::price::{DECIMAL_PLACES, PRICE_WORDS};
 use super::{ByteSize, HumanDuration, SIZE_WORDS, SPAN_WORDS, Secret, UnitPrice};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
@@ -70,10 +70,11 @@ impl JsonSchema for UnitPrice {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A price such as `2.5` or `0.075`, with at most 9 decimal places.",
+            "description": "An amount such as `2.5` or `0.075`, with at most 9 decimal places, as a number or as text. One with more than 15 digits is written as text.",
             "type": ["number", "string"],
             "minimum": 0,
             "maximum": 999_999_999,
+            (DECIMAL_PLACES): 9,
             "pattern": r"^[0-9]{1,9}(\.[0-9]{1,9})?$",
             "patternErrorMessage": PRICE_WORDS
         })

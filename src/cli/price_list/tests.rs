@@ -4,7 +4,7 @@ use super::*;
 
 fn found(list: &PriceListFile, names: &[&str]) -> (Vec<(&'static str, u64)>, Vec<String>) {
     match list.find(names).unwrap() {
-        PriceLookup::Found { prices, others } => {
+        PriceLookup::Found { prices, others, .. } => {
             assert_eq!(prices.long_input, BTreeMap::new());
             (prices.base.into_iter().collect(), others)
         }
@@ -62,7 +62,7 @@ fn costs_above_a_number_of_tokens_become_prices_of_a_long_input() {
             "embedding": {"input_cost_per_token": 1e-06, "output_cost_per_token_above_128k_tokens": 1e-06}}"#,
     );
     let list = list.unwrap_or_else(|error| panic!("{error}"));
-    let Ok(PriceLookup::Found { prices, others }) = list.find(&["large"]) else {
+    let Ok(PriceLookup::Found { prices, others, .. }) = list.find(&["large"]) else {
         panic!("no price");
     };
     let long: Vec<(u64, Vec<_>)> = { prices.long_input.into_iter() }
@@ -131,4 +131,27 @@ fn a_list_with_an_amount_that_cannot_be_meant_is_refused_whole_with_its_place() 
         .unwrap();
     let error = list.find(&["a"]).unwrap_err();
     assert_eq!(error, "a.cost_per_banana: a cost of an unknown unit");
+}
+
+#[test]
+fn a_price_with_too_many_decimal_places_is_rounded_up_and_never_free() {
+    for (cost, nanos, is_exact) in [
+        ("2.5e-06", 2_500_000_000, true),
+        ("0", 0, true),
+        ("1e-15", 1, true),
+        ("7.7e-08", 77_000_000, true),
+        ("1e-300", 1, false),
+        ("1.00000000049e-06", 1_000_000_001, false),
+    ] {
+        let text = format!(r#"{{"a": {{"input_cost_per_token": {cost}}}}}"#);
+        let list = PriceListFile::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        let Ok(PriceLookup::Found {
+            prices, rounded, ..
+        }) = list.find(&["a"])
+        else {
+            panic!("{cost}")
+        };
+        assert_eq!(prices.base["input"], nanos, "{cost}");
+        assert_eq!(rounded.is_empty(), is_exact, "{cost}");
+    }
 }

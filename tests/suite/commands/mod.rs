@@ -9,6 +9,7 @@ mod command_line;
 mod convert;
 mod diff_and_replay;
 mod exit_codes;
+mod external_callers;
 mod family;
 mod file_errors;
 mod prices;

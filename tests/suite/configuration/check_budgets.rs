@@ -66,7 +66,7 @@ fn a_budget_that_cannot_hold_is_an_error_at_its_place() {
     let credits = "prices: {models: {\"*\": {credit: 1}}}\n";
     for (limits, lines, place, reason) in [
         (
-            "{cost_per_day: 9000000.000000001}",
+            "{cost_per_day: \"9000000.000000001\"}",
             format!("{PRICES}{OUTPUT}"),
             "(callers[0].limits.cost_per_day)",
             "at most 9000000",
@@ -81,7 +81,7 @@ fn a_budget_that_cannot_hold_is_an_error_at_its_place() {
             "{cost_per_day: 10 USD}",
             format!("{PRICES}{OUTPUT}"),
             "(callers[0].limits.cost_per_day)",
-            "expected a price",
+            "expected an amount",
         ),
         (
             "{cost_per_month: 10}",

@@ -42,17 +42,17 @@ fn a_price_that_cannot_be_meant_is_an_error_at_its_place() {
         (
             "  models: {\"*\": {input: free}}\n",
             "(prices.models[\"*\"].input)",
-            "expected a price",
+            "expected an amount",
         ),
         (
             "  models: {\"*\": {input: $2.50}}\n",
             "(prices.models[\"*\"].input)",
-            "expected a price",
+            "expected an amount",
         ),
         (
             "  models: {\"*\": {input: 1.0000000001x}}\n",
             "(prices.models[\"*\"].input)",
-            "expected a price",
+            "expected an amount",
         ),
         (
             "  models: {\"*\": {inputs: 1}}\n",

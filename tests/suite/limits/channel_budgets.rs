@@ -119,6 +119,46 @@ async fn a_channel_without_budget_left_refuses_what_no_other_channel_serves_and_
 }
 
 #[tokio::test]
+async fn retry_after_is_sent_only_if_the_budget_of_a_channel_comes_back() {
+    let simulator = Simulator::start().await;
+    let day = json!({"cost_per_day": 0.001});
+    let small = json!({"cost_per_day": 0.0005});
+    let total = json!({"cost_total": 0.001});
+    for (budgets, waits) in [
+        (vec![&day], true),
+        (vec![&total], false),
+        (vec![&small], false),
+        (vec![&total, &day], true),
+        (vec![&day, &total], true),
+        (vec![&small, &total], false),
+    ] {
+        let mut config = channel_config(&simulator.url(), &json!("memory"));
+        let channels = config["channels"].as_object_mut().unwrap();
+        channels.remove("spare");
+        for (index, budget) in budgets.iter().enumerate() {
+            let mut channel = channels["openai"].clone();
+            channel["budget"] = (*budget).clone();
+            channel["tier"] = json!(index);
+            channels.insert(["openai", "spare"][index].to_owned(), channel);
+        }
+        let gateway = Gateway::start(&config).await;
+        // A budget has room for one request, or for none.
+        for _ in 0..2 {
+            gateway.ask(&request(Some(ANN))).await;
+        }
+        let refused = gateway.ask(&request(Some(ANN))).await;
+        assert_error_body(Protocol::Chat, &refused, 503);
+        for name in ["retry-after", "retry-after-ms"] {
+            let has = refused.headers.get(name).is_some();
+            assert_eq!(has, waits, "{name} {budgets:?}");
+        }
+        let retries = refused.headers.get("x-should-retry");
+        assert_eq!(retries.is_none(), waits, "{budgets:?}");
+        assert_eq!(refused.text().contains("try again"), waits, "{budgets:?}");
+    }
+}
+
+#[tokio::test]
 async fn what_an_attempt_does_not_cost_is_free_again() {
     let simulator = Simulator::start().await;
     let mut config = channel_config(&simulator.url(), &json!("memory"));
@@ -211,6 +251,21 @@ fn a_budget_of_a_channel_that_cannot_hold_is_an_error_at_its_place() {
             "at most 9000000",
         ),
         (with_budget("cost_per_week: 1"), ".budget", "cost_per_week"),
+        (
+            with_budget("cost_total: 8999999.1234567891"),
+            ".budget.cost_total)",
+            "at most 9 decimal places",
+        ),
+        (
+            with_budget("cost_total: \"0.0000000001\""),
+            ".budget.cost_total)",
+            "at most 9 decimal places",
+        ),
+        (
+            format!("{GOOD}prices: {{models: {{\"*\": {{input: 0.0000000004}}}}}}\n"),
+            ".input)",
+            "found `0.0000000004`",
+        ),
     ] {
         let printed = check(&text);
         assert!(!printed.success, "{text}{}", printed.stdout);

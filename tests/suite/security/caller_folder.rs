@@ -145,27 +145,46 @@ async fn a_reload_keeps_the_callers_of_the_folder_and_changes_their_limits() {
 
 #[tokio::test]
 async fn a_broken_file_changes_nothing_but_keys_that_it_no_longer_has() {
-    let setup = FolderSetup::start(&[("eve", caller("eve", &["sk-1", "sk-2"]))]).await;
+    let whole = caller("eve", &["sk-1", "sk-2"]);
+    let setup = FolderSetup::start(&[("eve", whole.clone())]).await;
     let wrong_group = {
         let mut eve = caller("eve", &["sk-2", "sk-3"]);
         eve["group"] = "nobody".into();
         serde_json::to_string_pretty(&eve).unwrap()
     };
+    let [first, second] = ["sk-1", "sk-2"].map(|key| sha256(key.as_bytes()));
     for (content, valid, reason) in [
-        ("name: [", [200, 200, 401], "eve.yaml:"),
+        (String::new(), [401, 401, 401], "the file is empty"),
         (
-            "name: eve\nmodels: []\nkeyz: []\n",
+            format!("# key_sha256: {first}\n"),
+            [401, 401, 401],
+            "the file is empty",
+        ),
+        ("name: [".to_owned(), [401, 401, 401], "eve.yaml:"),
+        (
+            format!("name: eve\nkeys:\n- {{label: a, key_sha256: {first}}}\n- {{label: b, key_"),
+            [200, 401, 401],
+            "eve.yaml:",
+        ),
+        (
+            format!("name: eve\nmodels: []\nkeyz: [{first}, {second}]\n"),
             [200, 200, 401],
             "eve.yaml:3:1: unknown key `keyz`",
         ),
         (
-            "name: kim\nkeys: []\nmodels: []\n",
-            [200, 200, 401],
+            "name: kim\nkeys: []\nmodels: []\n".to_owned(),
+            [401, 401, 401],
             "eve.yaml:1:7: the file of caller `kim` has another name",
         ),
-        (&wrong_group, [401, 200, 401], "there is no group `nobody`"),
+        (wrong_group, [401, 200, 401], "there is no group `nobody`"),
     ] {
-        setup.write("eve", content);
+        setup.write("eve", &whole.to_string());
+        eventually("a valid file", async || {
+            setup.refused().await.is_empty().then_some(())
+        })
+        .await;
+        setup.until("sk-1", 200).await;
+        setup.write("eve", &content);
         eventually(reason, async || {
             let refused = setup.refused().await;
             let cause = refused.first()?["cause"].as_str()?.to_owned();
@@ -179,7 +198,7 @@ async fn a_broken_file_changes_nothing_but_keys_that_it_no_longer_has() {
         for (index, key) in ["sk-1", "sk-2", "sk-3"].iter().enumerate() {
             found[index] = setup.status(key).await;
         }
-        assert_eq!(found, valid, "{reason}");
+        assert_eq!(found, valid, "{reason} {content}");
     }
     setup.remove("eve");
     setup.until("sk-2", 401).await;

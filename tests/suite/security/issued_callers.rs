@@ -215,6 +215,60 @@ async fn the_audit_log_has_a_line_of_each_change_with_the_name_and_without_keys(
 }
 
 #[tokio::test]
+async fn a_stored_caller_whose_name_routes_yaml_takes_is_shown_and_deleted_and_its_key_does_not_come_back()
+ {
+    let simulator = Simulator::start().await;
+    let with = |name: Option<&str>| {
+        let mut config = config(&simulator.url(), "memory", "a");
+        if let Some(name) = name {
+            let taken = crate::harness::config::caller(name, "sk-taken", &["*"]);
+            config["callers"].as_array_mut().unwrap().push(taken);
+        }
+        config
+    };
+    let gateway = Gateway::start(&with(None)).await;
+    let key = make(&gateway, "carl").await;
+    gateway.reload(&with(Some("carl"))).await;
+    let shown = ask(&gateway, "GET", "/callers/carl", Value::Null).await;
+    assert_eq!(shown.status, 200, "{}", shown.text());
+    assert_eq!(shown.json()["shadowed_by"], "routes.yaml");
+    let changed = ask(&gateway, "PATCH", "/callers/carl", json!({"models": []})).await;
+    assert_eq!(changed.status, 409, "{}", changed.text());
+    let deleted = ask(&gateway, "DELETE", "/callers/carl", Value::Null).await;
+    assert_eq!(deleted.status, 200, "{}", deleted.text());
+    let taken = Request::ask(Protocol::Chat).key("sk-taken");
+    assert_eq!(gateway.ask(&taken).await.status, 200);
+    gateway.reload(&with(None)).await;
+    let stale = Request::ask(Protocol::Chat).key(&key);
+    assert_eq!(gateway.ask(&stale).await.status, 401);
+}
+
+#[tokio::test]
+async fn the_only_key_of_a_caller_is_removed_and_another_one_is_made_later() {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&config(&simulator.url(), "memory", "a")).await;
+    let key = make(&gateway, "carl").await;
+    let shown = ask(&gateway, "GET", "/callers/carl", Value::Null).await;
+    let label = shown.json()["keys"][0]["label"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    for (change, status) in [(Value::Null, 401), (json!({}), 401)] {
+        let body = json!({"keys": {&label: change}});
+        let changed = ask(&gateway, "PATCH", "/callers/carl", body).await;
+        assert_eq!(changed.status, 200, "{}", changed.text());
+        let request = Request::ask(Protocol::Chat).key(&key);
+        assert_eq!(gateway.ask(&request).await.status, status);
+        for made in changed.json()["new_keys"].as_array().unwrap() {
+            let request = Request::ask(Protocol::Chat).key(made["key"].as_str().unwrap());
+            assert_eq!(gateway.ask(&request).await.status, 200);
+        }
+    }
+    let findings = gateway.page("GET", "/findings").await.text();
+    assert!(!findings.contains("caller_refused"), "{findings}");
+}
+
+#[tokio::test]
 async fn a_gateway_without_the_section_keeps_no_callers() {
     let simulator = Simulator::start().await;
     let mut config = config(&simulator.url(), "memory", "a");

@@ -192,6 +192,22 @@ async fn a_body_that_is_no_caller_is_refused_with_the_places_of_its_errors() {
             "/webhook_secrets/0",
         ),
         (
+            caller(json!({"limits": {"cost_per_day": 0.0000000001}})),
+            "/limits/cost_per_day",
+        ),
+        (
+            caller(json!({"limits": {"runs": {"cost": 9.1234567891}}})),
+            "/limits/runs/cost",
+        ),
+        (
+            caller(json!({"keys": [{"label": "a", "budget": {"cost_total": 1.0000000001}}]})),
+            "/keys/0/budget/cost_total",
+        ),
+        (
+            caller(json!({"keys": [{"label": "a", "certificate": "dns:a.example"}]})),
+            "/keys/0/certificate",
+        ),
+        (
             caller(json!({"webhook_url": "http://x.test/"})),
             "/webhook_url",
         ),
@@ -209,6 +225,7 @@ async fn a_body_that_is_no_caller_is_refused_with_the_places_of_its_errors() {
             .collect();
         assert!(pointers.contains(&expected), "{body}: {page}");
         assert!(!received.text().contains("/root"), "{}", received.text());
+        assert!(!received.text().contains("`- `"), "{}", received.text());
     }
     for (body, expected) in [
         (String::new(), 400),
@@ -230,12 +247,15 @@ async fn a_body_that_is_no_caller_is_refused_with_the_places_of_its_errors() {
     let listed = ask(&gateway, "GET", "/callers", Value::Null).await;
     assert_eq!(listed.json()["callers"].as_array().unwrap().len(), 1);
     // What routes.yaml only warns of is no error here, either.
-    let limits = json!({"models": {"none": {"requests_per_minute": 1}}});
-    let body = json!({"name": "emma", "models": ["*"], "limits": limits});
+    let limits =
+        json!({"requests_per_minute": 1e1, "models": {"none": {"requests_per_minute": 1.0}}});
+    let body = json!({"name": "emma", "models": ["nomodel"], "limits": limits});
     let made = ask(&gateway, "POST", "/callers", body).await;
     assert_eq!(made.status, 201, "{}", made.text());
     let pointer = &made.json()["warnings"][0]["pointer"];
     assert_eq!(pointer, "/limits/models/none");
+    let pointer = &made.json()["warnings"][1]["pointer"];
+    assert_eq!(pointer, "/models/0");
 }
 
 #[tokio::test]

@@ -207,7 +207,7 @@ fn only_paid_requests_forbid_sdk_retries() {
                 "{safety:?} {end:?}"
             );
             let fault = decision.fault(Fault::new(FaultKind::Upstream, "try again"));
-            assert_eq!(fault.may_charge_twice, !decision.sdk_may_retry);
+            assert_eq!(fault.forbids_retry, !decision.sdk_may_retry);
             let (kind, asks_again) = match decision.reply {
                 OutcomeUnknown => (FaultKind::OutcomeUnknown, false),
                 InvalidResponse => (FaultKind::UnreadableResponse, false),

@@ -1,9 +1,7 @@
 //! The folder of files of callers: reads them in parallel, and finds out which of them have changed.
 
-use crate::caller_file;
-use crate::snapshot::directory::{
-    CallerChange, CallerDirectory, CallerProblem, CallerRecord, CallerSource,
-};
+use crate::caller_file::{self, InvalidCallerFile};
+use crate::snapshot::directory::{CallerChange, CallerDirectory, CallerRecord, CallerSource};
 use headgate_core::state::lock::lock;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, Metadata};
@@ -196,16 +194,13 @@ fn read_part(folder: &Path, names: &[&str]) -> Vec<CallerChange> {
                 config: Arc::new(config),
                 place,
             }),
-            Err(problems) => unreadable(name, place, problems),
+            Err(InvalidCallerFile { problems, text }) => CallerChange::Unreadable {
+                name: (*name).to_owned(),
+                place,
+                problems,
+                text,
+            },
         }
     });
     changes.collect()
-}
-
-fn unreadable(name: &str, place: Arc<str>, problems: Vec<CallerProblem>) -> CallerChange {
-    CallerChange::Unreadable {
-        name: name.to_owned(),
-        place,
-        problems,
-    }
 }

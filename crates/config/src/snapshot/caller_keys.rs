@@ -36,13 +36,6 @@ pub(super) fn build(
     at: &str,
     problems: &mut dyn ConfigProblemSink,
 ) -> Vec<BuiltKey> {
-    if config.key_sha256.is_none() && config.keys.is_empty() {
-        let reason = format!(
-            "caller `{}` has no key: it needs `key_sha256` or `keys`",
-            config.name
-        );
-        problems.error(at, reason, Some(NO_KEY));
-    }
     check_digest(config.key_sha256.as_deref(), at, problems);
     let only = config
         .key_sha256
@@ -79,6 +72,17 @@ pub(super) fn build(
         Some(BuiltKey { at, digest, holder })
     });
     keys.collect()
+}
+
+/// Reports a caller without keys.
+pub(crate) fn check_any(config: &CallerConfig, at: &str, problems: &mut dyn ConfigProblemSink) {
+    if config.key_sha256.is_none() && config.keys.is_empty() {
+        let reason = format!(
+            "caller `{}` has no key: it needs `key_sha256` or `keys`",
+            config.name
+        );
+        problems.error(at, reason, Some(NO_KEY));
+    }
 }
 
 /// Adds a key of a caller; reports one that was added before.
@@ -129,7 +133,12 @@ pub(super) fn check(
     router: &Router,
     problems: &mut ProblemCollector<'_>,
 ) {
-    check_certificates(configs, server, problems);
+    let mut callers = configs.iter().enumerate();
+    if !server.asks_certificates() {
+        callers.any(|(index, caller)| {
+            check_certificates(caller, &format!("/callers/{index}"), problems)
+        });
+    }
     let known: Vec<&str> = router.routes().iter().map(|route| &*route.name).collect();
     for (index, config) in configs.iter().enumerate() {
         check_key_routes(config, &format!("/callers/{index}"), &known, problems);
@@ -165,27 +174,21 @@ fn certificate_digest(name: &str) -> KeyDigest {
     }
 }
 
-/// Reports keys for certificates of clients, if the listener asks for none.
-fn check_certificates(
-    configs: &[CallerConfig],
-    server: &ServerSettings,
-    problems: &mut ProblemCollector<'_>,
-) {
-    let tls = server.tls.as_ref();
-    if tls.is_some_and(|tls| tls.client_ca.is_some()) {
-        return;
-    }
-    let keys = configs.iter().enumerate();
-    let mut keys = keys.flat_map(|(caller, config)| {
-        let keys = config.keys.iter().enumerate();
-        let keys = keys.filter(|(_, key)| key.certificate.is_some());
-        keys.map(move |(key, _)| format!("/callers/{caller}/keys/{key}/certificate"))
-    });
-    if let Some(at) = keys.next() {
+/// Reports the first key for a certificate of a client, if the listener asks for none; whether there is one.
+pub(crate) fn check_certificates(
+    caller: &CallerConfig,
+    at: &str,
+    problems: &mut dyn ConfigProblemSink,
+) -> bool {
+    let mut keys = caller.keys.iter();
+    let key = keys.position(|key| key.certificate.is_some());
+    if let Some(key) = key {
+        let at = format!("{at}/keys/{key}/certificate");
         let reason = "no client sends a certificate: the listener asks for none";
         let hint = "set `server.tls.client_ca` to the authorities of these certificates";
         problems.error(&at, reason, Some(hint));
     }
+    key.is_some()
 }
 
 /// Reports a member `key_sha256` of `at` that is no digest.

@@ -72,6 +72,7 @@ pub(crate) fn build(
                 None,
             );
         }
+        caller_keys::check_any(config, &at, problems);
         let built = context.build(config, &at, problems);
         callers.add(&built.caller);
         for key in built.keys {

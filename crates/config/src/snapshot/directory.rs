@@ -2,6 +2,7 @@
 
 mod build;
 mod record;
+mod remaining_keys;
 mod state;
 
 pub(crate) use build::ExternalCallerContext;

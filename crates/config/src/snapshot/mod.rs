@@ -363,6 +363,7 @@ pub fn build_loaded(
         routes: routes.iter().map(|it| it.name.as_str().into()).collect(),
         metric_names: caller_sources.as_ref().map_or(0, |it| it.metric_names),
         callers: callers.clone(),
+        asks_certificates: server.asks_certificates(),
     });
     let all = shared.list.iter();
     all.for_each(|feature| feature.adopt(&features));

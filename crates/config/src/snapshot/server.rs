@@ -46,6 +46,12 @@ impl ServerSettings {
         let configured = self.workers.map(usize::from);
         configured.or_else(processors).unwrap_or(1)
     }
+
+    /// Whether clients are asked for certificates.
+    pub fn asks_certificates(&self) -> bool {
+        let tls = self.tls.as_ref();
+        tls.is_some_and(|tls| tls.client_ca.is_some())
+    }
 }
 
 /// PEM files of a listener, relative to the configuration's folder.

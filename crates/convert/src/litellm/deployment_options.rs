@@ -199,6 +199,10 @@ fn price(of_token: f64) -> Option<String> {
     if !(0.0..=999_999_999.0).contains(&price) {
         return None;
     }
-    let text = format!("{price:.6}");
+    let text = format!("{price:.9}");
+    // What is too small for a billionth is not free.
+    if price > 0.0 && text.parse() == Ok(0.0) {
+        return None;
+    }
     Some(text.trim_end_matches('0').trim_end_matches('.').to_owned())
 }

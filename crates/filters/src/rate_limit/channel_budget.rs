@@ -3,6 +3,7 @@
 
 use super::cost_maximum::{CostMaximum, attempt_bound};
 use super::cost_rules::CostRules;
+use super::headers::resets;
 use super::need::estimate;
 use super::stream_budget::StreamBudgets;
 use super::{RateLimitFilter, may_warn};
@@ -175,12 +176,18 @@ impl RateLimitFilter {
             if may_warn() {
                 tracing::warn!(%error, "state store is unreachable; budgets of channels not checked");
             }
-            no_room(None).source(error)
+            let mut fault = no_room(None).source(error);
+            fault.forbids_retry = false;
+            fault
         })?;
         let levels = &self.levels;
         levels.note(limits, &admission.limit_statuses, cost.currency(), None);
-        if let AdmissionDecision::Refused { retry_after, .. } = admission.decision {
-            return Err(no_room(Some(retry_after)));
+        if let AdmissionDecision::Refused {
+            retry_after, limit, ..
+        } = admission.decision
+        {
+            let resets = resets(&limits[limit], cost.nanos);
+            return Err(no_room(resets.then_some(retry_after)));
         }
         let all = request.state.get::<ChannelReservations>();
         if let (Some(all), Some(reserved)) = (all, admission.money) {
@@ -208,13 +215,18 @@ impl RateLimitFilter {
     }
 }
 
-/// The error for a request that no other channel serves. What others have spent is not the caller's business.
+/// The error for a request that no other channel serves; `wait` is `None` if the budget never has room for it. What others
+/// have spent is not the caller's business.
 fn no_room(wait: Option<Duration>) -> Fault {
-    let message = "the budget of this gateway for the model has no room for the request; try again later, or ask the operator of this gateway";
-    let fault = Fault::new(FaultKind::NoChannel, message)
+    let advice = match wait {
+        Some(_) => "try again later, or ask the operator of this gateway",
+        None => "ask the operator of this gateway for more",
+    };
+    let message =
+        format!("the budget of this gateway for the model has no room for the request; {advice}");
+    let mut fault = Fault::new(FaultKind::NoChannel, message)
         .detail("the budget of the channel has no room for the request");
-    match wait {
-        Some(wait) => fault.retry_after(wait),
-        None => fault,
-    }
+    fault.forbids_retry = wait.is_none();
+    fault.retry_after = wait;
+    fault
 }

@@ -261,7 +261,8 @@ fn is_reported(request: &RequestView, counted: Option<&TokenUsage>, price: &Mode
     counted.is_some_and(|usage| {
         let is_by_length = price.audio_minute.is_some() && usage.audio_ms.is_some();
         let has_output = !is_output_priced || usage.output_tokens.is_some();
-        let has_input = prices.input == 0 || usage.input_with_cache().is_some();
+        let is_input_free = prices.all().all(|rates| rates.input == 0);
+        let has_input = is_input_free || usage.input_with_cache().is_some();
         is_by_length || has_input && has_output
     })
 }

@@ -73,7 +73,11 @@ pub fn refusal(limit: &AdmissionLimit, tokens: u64, left: u64, wait: Duration) -
             format!("quota exceeded: the budget of {who} is used up"),
         ),
     };
-    Fault::new(kind, message).retry_after(wait)
+    let fault = Fault::new(kind, message);
+    match limit.measure() {
+        LimitKind::CostTotal => fault,
+        _ => fault.retry_after(wait),
+    }
 }
 
 /// The error for a request that may cost more than what is left of a budget in money.
@@ -88,7 +92,7 @@ pub fn money_refusal(
     let (most, left, need) = (amount(limit.most), amount(left), amount(*nanos));
     let (on, period) = (on_model(limit), period(limit));
     let (name, who) = (limit.measure().name(), holder(limit));
-    let resets = limit.measure() != LimitKind::CostTotal && *nanos <= limit.most;
+    let resets = resets(limit, *nanos);
     let advice = match resets {
         true => format!(
             "try again in {}, or ask the operator of this gateway for more",
@@ -131,6 +135,11 @@ pub fn cut_refusal(limit: &AdmissionLimit, wait: Duration) -> Fault {
         "quota exceeded: the budget of {whose} is used up, and the stream ends here; {advice}ask the operator of this gateway for more"
     );
     Fault::new(FaultKind::OverBudget, message)
+}
+
+/// Whether waiting makes room for what costs `nanos`: not in a budget for ever, nor in one that is too small.
+pub fn resets(limit: &AdmissionLimit, nanos: u64) -> bool {
+    limit.measure() != LimitKind::CostTotal && nanos <= limit.most
 }
 
 /// Whose limit it is.

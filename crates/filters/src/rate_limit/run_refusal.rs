@@ -28,9 +28,10 @@ pub fn run_refusal(refusal: &RunRefusal, demand: &RunDemand, currency: &str) -> 
             Fault::new(FaultKind::OverBudget, message)
         }
         RunRefusal::Live { most, retry_after } => {
+            let noun = if most == 1 { "run" } else { "runs" };
             let idle = duration_text(Duration::from_millis(demand.idle_ms));
             let message = format!(
-                "rate limit reached: this API key may have {most} runs at a time, and `{name}` would be one more; a run ends when it was idle for {idle}; try again in {}",
+                "rate limit reached: this API key may have {most} {noun} at a time, and `{name}` would be one more; a run ends when it was idle for {idle}; try again in {}",
                 duration_text(retry_after)
             );
             Fault::new(FaultKind::TooManyRequests, message).retry_after(retry_after)

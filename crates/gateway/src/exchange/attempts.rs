@@ -152,7 +152,7 @@ impl AttemptLoop<'_> {
             let lease = match self.next_lease(last.is_some()).await {
                 Ok(Some(lease)) => lease,
                 Ok(None) => break,
-                Err(no_channel) => return Err(refusal.unwrap_or(no_channel)),
+                Err(no_channel) => return Err(no_channel.or_sooner(refusal)),
             };
             if let Some(FallbackReply::Responded(kept)) = last.take() {
                 kept.response.give_back().await;
@@ -160,7 +160,7 @@ impl AttemptLoop<'_> {
             match self.attempt_on(lease).await {
                 AttemptVerdict::Keep(kept) => return Ok(kept),
                 AttemptVerdict::Next(attempt) => last = Some(attempt),
-                AttemptVerdict::PassedOver(fault) => refusal = Some(fault),
+                AttemptVerdict::PassedOver(fault) => refusal = Some(fault.or_sooner(refusal)),
                 AttemptVerdict::Stop(fault) => return Err(fault),
             }
         }

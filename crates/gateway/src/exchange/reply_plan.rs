@@ -156,7 +156,7 @@ mod tests {
             ReplyPlan::Response => "response".to_owned(),
             ReplyPlan::FailedStream => "failed stream".to_owned(),
             ReplyPlan::ForeignBody(_) => "foreign body".to_owned(),
-            ReplyPlan::Fault(fault) => format!("{} {}", fault.kind.code(), fault.may_charge_twice),
+            ReplyPlan::Fault(fault) => format!("{} {}", fault.kind.code(), fault.forbids_retry),
             ReplyPlan::ProviderError(error) => match &error.body {
                 ErrorReplyBody::Provider(_) => "the provider's body".to_owned(),
                 ErrorReplyBody::Gateway(fault) => format!("body of {}", fault.kind.code()),

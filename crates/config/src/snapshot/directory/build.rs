@@ -1,16 +1,19 @@
 //! Builds callers of other sources than `routes.yaml` for a configuration.
 
-use super::record::CallerProblems;
+use super::record::{CallerProblems, CallerSource};
 use crate::callers::CallerConfig;
 use crate::groups::CallerGroupConfig;
 use crate::snapshot::budgets;
-use crate::snapshot::caller_keys::{BuiltKey, check_key_routes, describe_duplicate};
+use crate::snapshot::caller_keys::{
+    BuiltKey, check_any, check_certificates, check_key_routes, describe_duplicate,
+};
 use crate::snapshot::callers::{BuiltCaller, CallerBuildContext};
 use headgate_core::catalog::caller::external_callers::ExternalCaller;
 use headgate_core::catalog::caller::{Caller, Callers, KeyDigest};
 use headgate_core::catalog::model::Model;
 use headgate_core::feature::section::ConfigProblemSink;
 use headgate_core::scalar::model_pattern::ModelPattern;
+use headgate_protocol::nearest::nearest;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -27,6 +30,8 @@ pub(crate) struct ExternalCallerContext {
     /// The number of callers that metrics name.
     pub metric_names: usize,
     pub callers: Arc<Callers>,
+    /// Whether the listener asks clients for certificates.
+    pub asks_certificates: bool,
 }
 
 /// What callers share to save memory, and which of them metrics name. Outlives configurations.
@@ -41,16 +46,23 @@ impl ExternalCallerContext {
     /// Builds a caller; reports what is wrong with it alone, and keys of callers of `routes.yaml`.
     pub(super) fn build(
         &self,
-        config: &CallerConfig,
+        (source, config): (CallerSource, &CallerConfig),
         shared: &mut SharedCallerParts,
         problems: &mut CallerProblems,
     ) -> ExternalCaller {
         if let Some(reason) = find_name_problem(&config.name) {
             problems.add_error("/name", reason, Some("choose another name"));
         }
+        // All keys of a caller of the store may be removed before it gets another one.
+        if source == CallerSource::Folder {
+            check_any(config, "", problems);
+        }
         let BuiltCaller { mut caller, keys } = self.build.build(config, "", problems);
         let routes: Vec<&str> = self.routes.iter().map(|name| &**name).collect();
         check_key_routes(config, "", &routes, problems);
+        if !self.asks_certificates {
+            check_certificates(config, "", problems);
+        }
         self.check_budgets(config, &caller, problems);
         let mut digests: Vec<KeyDigest> = Vec::new();
         for BuiltKey { at, digest, .. } in &keys {
@@ -81,6 +93,27 @@ impl ExternalCallerContext {
         let keys = keys.collect();
         caller = whole;
         ExternalCaller { caller, keys }
+    }
+
+    /// Warns of models that no channel serves, as for callers of `routes.yaml`.
+    pub(super) fn check_models(&self, config: &CallerConfig, problems: &mut CallerProblems) {
+        let catalog = &self.build.catalog;
+        let own = [("/models".to_owned(), &config.models)].into_iter();
+        let keys = config.keys.iter().enumerate();
+        let keys =
+            keys.filter_map(|(at, key)| Some((format!("/keys/{at}/models"), key.models.as_ref()?)));
+        for (at, models) in own.chain(keys) {
+            for (index, name) in models.iter().enumerate() {
+                if catalog.may_serve(&ModelPattern::new(name)) {
+                    continue;
+                }
+                let known = catalog.models().map(|model| &*model.name);
+                let hint = nearest(name, known, 1);
+                let hint = hint.first().map(|known| format!("did you mean `{known}`?"));
+                let reason = format!("no channel serves model `{name}`");
+                problems.add_warning(&format!("{at}/{index}"), reason, hint.as_deref());
+            }
+        }
     }
 
     /// Reports money that cannot be counted, as for callers of `routes.yaml`.

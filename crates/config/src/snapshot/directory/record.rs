@@ -29,11 +29,14 @@ pub struct CallerRecord {
 pub enum CallerChange {
     /// Adds the caller, or replaces the one of its name.
     Set(CallerRecord),
-    /// The source has the caller in a form that cannot be read. Its last accepted state stays, if it has one.
+    /// The source has the caller in a form that is none. Its last accepted state stays, if it has one, with the keys that
+    /// stand in the text.
     Unreadable {
         name: String,
         place: Arc<str>,
         problems: Vec<CallerProblem>,
+        /// `None` if the source cannot be read: all keys then stay.
+        text: Option<String>,
     },
     /// Removes the caller of this name. Its keys are refused from then on.
     Remove(String),

@@ -5,6 +5,7 @@ use super::has_errors;
 use super::record::{
     CallerChange, CallerNameHolder, CallerProblems, CallerRecord, CallerSource, RefusedCaller,
 };
+use super::remaining_keys::{present_keys, remaining};
 use crate::caller_file::locate;
 use crate::caller_problem::CallerProblem;
 use crate::callers::CallerConfig;
@@ -90,7 +91,8 @@ impl DirectoryState {
         let mut problems = CallerProblems::default();
         // Names in metrics are only for callers that are accepted.
         let mut shared = SharedCallerParts::default();
-        let built = context.build(config, &mut shared, &mut problems);
+        let built = context.build((source, config), &mut shared, &mut problems);
+        context.check_models(config, &mut problems);
         self.context = Some(context);
         self.check_owners(source, config, &built, &mut problems);
         problems.found
@@ -140,8 +142,18 @@ impl DirectoryState {
                 self.records.insert(key, record);
             }
             CallerChange::Unreadable {
-                place, problems, ..
+                place,
+                problems,
+                text,
+                ..
             } => {
+                if let Some(text) = text
+                    && let Some(record) = self.records.remove(&key)
+                    && let Some(config) = present_keys(&record.config, &text)
+                {
+                    let record = CallerRecord { config, ..record };
+                    self.records.insert(key.clone(), record);
+                }
                 self.unreadable.insert(key, (place, problems));
             }
             CallerChange::Remove(_) => {
@@ -241,7 +253,7 @@ impl DirectoryState {
         let rest = last.and_then(|last| remaining(&last.config, &record.config));
         for config in [Some(record.config.clone()), rest].into_iter().flatten() {
             let mut problems = CallerProblems::default();
-            let built = context.build(&config, &mut self.shared, &mut problems);
+            let built = context.build((source, &config), &mut self.shared, &mut problems);
             let evicted = self.check_owners(source, &config, &built, &mut problems);
             let is_valid = !has_errors(&problems.found);
             let problems = first.get_or_insert(problems.found);
@@ -353,20 +365,4 @@ fn name_taken(holder: &CallerNameHolder) -> CallerProblem {
         reason,
         Some("choose another name, or remove one of the two"),
     )
-}
-
-/// The last accepted state of a caller without the keys that its new one lacks; `None` if it has none left.
-fn remaining(last: &CallerConfig, new: &CallerConfig) -> Option<Arc<CallerConfig>> {
-    let kept: HashSet<_> = key_digests(new).filter_map(|(_, digest)| digest).collect();
-    let is_kept = |digest: Option<KeyDigest>| digest.is_some_and(|digest| kept.contains(&digest));
-    let mut rest = last.clone();
-    let digests: Vec<_> = key_digests(last)
-        .map(|(_, digest)| is_kept(digest))
-        .collect();
-    let (only, named) = digests.split_at(usize::from(last.key_sha256.is_some()));
-    rest.key_sha256 = rest.key_sha256.filter(|_| only.first() == Some(&true));
-    let mut named = named.iter();
-    rest.keys.retain(|_| named.next() == Some(&true));
-    let has_keys = rest.key_sha256.is_some() || !rest.keys.is_empty();
-    has_keys.then(|| Arc::new(rest))
 }

@@ -57,7 +57,7 @@ pub(super) fn outcome_unknown(request_id: &str) -> Fault {
         format!("outcome unknown: the provider may have processed and billed the first request with this `Idempotency-Key`, {request_id}; it was not sent again; check by that request id before you send it with a new key"),
     )
     .param(PARAM);
-    fault.may_charge_twice = true;
+    fault.forbids_retry = true;
     fault
 }
 
