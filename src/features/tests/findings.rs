@@ -13,6 +13,10 @@ const ALERTS: &str = include_str!("../../../deploy/prometheus/headgate.rules.yam
 const OTHERS: &[(&str, &[&str])] = &[
     ("HeadgateModelUnavailable", &["model_unavailable"]),
     ("HeadgateChannelUnusable", &["unhealthy"]),
+    (
+        "HeadgateCallersRefused",
+        &["caller_refused", "caller_record_refused"],
+    ),
     ("HeadgateCredentialRefused", &["unhealthy"]),
     ("HeadgateReloadRejected", &["reload_refused"]),
     ("HeadgateCertificateExpires", &["certificate_expires"]),

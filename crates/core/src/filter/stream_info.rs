@@ -34,7 +34,7 @@ pub struct StreamInfo {
     /// Number of the current or last attempt, from 1; 0 before the first one.
     pub attempt: u32,
     /// Index of the channel's credential in the last attempt.
-    pub credential: Option<usize>,
+    pub credential: Option<u32>,
     /// The provider of the last attempt may have processed the request, so tokens may have been used.
     pub may_have_cost: bool,
     /// What became of the request at the provider, as far as the gateway knows.
@@ -52,9 +52,9 @@ pub struct StreamInfo {
     /// Number of events of the stream so far.
     pub events: u64,
     /// Those of them that keep the connection alive: comments and pings.
-    pub idle_events: u64,
+    pub idle_events: u32,
     /// Bytes of its events beyond the first [`SINGLE_TOKEN_EVENT_BYTES`] of each.
-    pub large_event_bytes: u64,
+    pub large_event_bytes: u32,
     /// Whether the stream ended with the last event of its protocol.
     pub is_stream_whole: bool,
     /// Whether the stream ended with bytes that are no complete event, which event filters do not see.
@@ -267,7 +267,7 @@ impl CalloutSummary {
 impl StreamInfo {
     /// The fewest tokens of output that the events of the stream can have.
     pub fn event_tokens(&self) -> u64 {
-        self.events.saturating_sub(self.idle_events)
+        self.events.saturating_sub(self.idle_events.into())
     }
 }
 

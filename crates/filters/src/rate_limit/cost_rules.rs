@@ -182,7 +182,8 @@ impl CostRules {
         let is_text = protocol.is_some_and(|protocol| protocol.conversation.is_some());
         // The first two events of a response may have the request in them.
         let echo = self.estimate.input.saturating_mul(2);
-        let tokens = (request.info.large_event_bytes / BYTES_PER_TOKEN).saturating_sub(echo);
+        let tokens =
+            (u64::from(request.info.large_event_bytes) / BYTES_PER_TOKEN).saturating_sub(echo);
         let (Some(usage), true, true) = (usage, is_text, tokens > 0) else {
             return 0;
         };

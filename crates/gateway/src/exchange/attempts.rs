@@ -281,7 +281,7 @@ impl AttemptLoop<'_> {
             open.update(|details| details.channel = Some(channel));
         }
         self.request.info.upstream_request_id = None;
-        self.request.info.credential = lease.key;
+        self.request.info.credential = lease.key.and_then(|key| u32::try_from(key).ok());
         self.request.info.processing = UpstreamProcessing::Unsent;
         self.request.info.may_have_cost = false;
         if self.route.failover.report_attempts {

@@ -321,8 +321,9 @@ impl Exchange<'_> {
         let info = &mut self.request.info;
         info.events += 1;
         let is_idle = event.data().is_empty() || event.raw.starts_with(PING);
-        info.idle_events += u64::from(is_idle);
-        info.large_event_bytes += event.raw.len().saturating_sub(SINGLE_TOKEN_EVENT_BYTES) as u64;
+        info.idle_events = info.idle_events.saturating_add(is_idle.into());
+        let large = event.raw.len().saturating_sub(SINGLE_TOKEN_EVENT_BYTES);
+        info.large_event_bytes = info.large_event_bytes.saturating_add(large as u32);
         if stream.note(event) {
             info.stream_error = Some(candidate.channel.errors.classify_event(event.data()));
         }

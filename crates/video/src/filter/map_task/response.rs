@@ -185,7 +185,7 @@ impl MapTaskFilter {
     ) -> Result<TaskId, Fault> {
         let request = &*response.request;
         let candidate = response.candidate.ok_or_else(no_family)?;
-        let key = request.info.credential;
+        let key = request.info.credential.map(|key| key as usize);
         let credential = key.and_then(|key| candidate.channel.credentials.get(key));
         let create = create_for(request, candidate);
         Ok(TaskId {

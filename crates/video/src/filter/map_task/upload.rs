@@ -82,7 +82,7 @@ impl MapTaskFilter {
             request,
             subrequests: request.subrequests.clone().ok_or_else(no_family)?,
             candidate: Candidate {
-                key: request.info.credential,
+                key: request.info.credential.map(|key| key as usize),
                 ..candidate.clone()
             },
             family: candidate.channel.family.clone().ok_or_else(no_family)?,
