@@ -16,6 +16,7 @@ import './behind_the_gateway.mjs';
 import './ai_text.mjs';
 import './ai_refusals.mjs';
 import './recall_probe.mjs';
+import './recall_sdks.mjs';
 import './stream_ends.mjs';
 import './runs.mjs';
 import './http2_refusals.mjs';

@@ -11,10 +11,12 @@ use crate::superset::{
 use headgate_protocol::conversation::ConversationFormat;
 use headgate_protocol::json::{DocumentNode, JsonDocument};
 
+const PARTIAL: &str =
+    "has only a part of the seals of this turn, which its provider would take for changed thoughts";
 /// Handles of one request whose thoughts are looked up.
 const HANDLES_MAX: usize = 256;
 
-/// The handles in a request without their thoughts, the newest ones if there are too many.
+/// The handles in a request without all of their thoughts, the newest ones if there are too many.
 pub fn thinking_handles(pair: ProtocolPair, body: &JsonDocument) -> Vec<Box<str>> {
     if pair.caller != ConversationFormat::Chat
         || memchr::memmem::find(body.body(), MARK.as_bytes()).is_none()
@@ -25,7 +27,11 @@ pub fn thinking_handles(pair: ProtocolPair, body: &JsonDocument) -> Vec<Box<str>
     let messages = body.root().get("messages");
     for message in messages.into_iter().flat_map(DocumentNode::elements) {
         let [calls, details] = message.get_each(["tool_calls", "reasoning_details"]);
-        if details.is_some_and(|details| details.elements().next().is_some()) {
+        let mut details = details
+            .into_iter()
+            .flat_map(DocumentNode::elements)
+            .peekable();
+        if details.peek().is_some() && are_whole(details.filter(|it| is_sealed_detail(*it))) {
             continue;
         }
         for call in calls.into_iter().flat_map(DocumentNode::elements) {
@@ -83,7 +89,11 @@ fn restore_turn(turn: &mut Turn<'_>, sealer: Option<&dyn ThinkingSealer>, ledger
             handles.push((position, handle));
         }
     }
-    if handles.is_empty() || turn.parts.iter().any(is_seal) {
+    let has_seals = turn.parts.iter().any(is_seal);
+    let details = turn.at.get("reasoning_details").into_iter();
+    let details = details.flat_map(DocumentNode::elements);
+    let has_all_seals = are_whole(details.filter(|it| is_sealed_detail(*it)));
+    if has_all_seals && (has_seals || handles.is_empty()) {
         return;
     }
     let found = handles.into_iter().map(|(position, handle)| {
@@ -99,6 +109,11 @@ fn restore_turn(turn: &mut Turn<'_>, sealer: Option<&dyn ThinkingSealer>, ledger
     });
     let found: Vec<_> = found.filter(|(_, _, seals)| !seals.is_empty()).collect();
     if found.is_empty() {
+        if !has_all_seals {
+            turn.parts.retain(|part| !is_seal(part));
+            let path = format!("{}.reasoning_details", turn.at.path());
+            ledger.add_path(path, FieldOutcome::Dropped, PARTIAL);
+        }
         return;
     }
     let mut parts = std::mem::take(&mut turn.parts).into_iter().enumerate();
@@ -160,6 +175,19 @@ fn is_thoughts(part: &Part<'_>) -> bool {
         part.kind,
         PartKind::Thinking { .. } | PartKind::SealedThinking { .. }
     )
+}
+
+/// Whether there are all seals of a turn, by their `index`. The stream helper of the SDK of OpenAI for JavaScript keeps the last
+/// delta of the list alone.
+fn are_whole<'a>(seals: impl Iterator<Item = DocumentNode<'a>>) -> bool {
+    let indexes = seals.map(|seal| seal.get("index").and_then(DocumentNode::as_u64));
+    let mut numbered = (0..).zip(indexes);
+    numbered.all(|(position, index)| index.is_none_or(|index: u64| index == position))
+}
+
+fn is_sealed_detail(detail: DocumentNode<'_>) -> bool {
+    let data = detail.get("data").and_then(EscapedText::from_node);
+    data.is_some_and(|data| data.as_written().starts_with(PREFIX))
 }
 
 /// Whether the caller gives back a seal.

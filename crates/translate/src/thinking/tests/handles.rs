@@ -177,6 +177,33 @@ fn thoughts_that_the_caller_gives_back_precede_those_of_the_handle() {
 }
 
 #[test]
+fn a_part_of_the_seals_is_replaced_by_all_that_are_kept_or_left_out() {
+    let sealer = Arc::new(NumberingSealer::default());
+    let response = respond(CHAT_TO_MESSAGES, &thinking_message(), &sealer);
+    let mut messages = next_turn(&response);
+    let details = &response["choices"][0]["message"]["reasoning_details"];
+    assert_eq!(details.as_array().unwrap().len(), 2);
+    // As the stream helper of the SDK of OpenAI for JavaScript leaves them.
+    messages[1]["reasoning_content"] = json!("rope");
+    messages[1]["reasoning_details"] = json!([details[1]]);
+    let handles = thinking_handles(CHAT_TO_MESSAGES, &parsed(&json!({"messages": messages})));
+    assert_eq!(handles, ["0000000000000000".into()]);
+    let (sent, translated) = request(CHAT_TO_MESSAGES, &messages, Some(sealer.next()));
+    assert_eq!(entries(&translated), []);
+    assert_eq!(
+        sent["messages"][1]["content"],
+        thinking_message()["content"]
+    );
+    let (sent, translated) = request(CHAT_TO_MESSAGES, &messages, Some(Arc::default()));
+    let content = sent["messages"][1]["content"].as_array().unwrap();
+    let kinds: Vec<_> = content.iter().map(|block| &block["type"]).collect();
+    assert_eq!(kinds, ["text", "tool_use", "tool_use"]);
+    let noted = entries(&translated);
+    let expected = ("messages[1].reasoning_details", FieldOutcome::Dropped);
+    assert!(noted.contains(&expected), "{noted:?}");
+}
+
+#[test]
 fn the_text_of_thoughts_alone_is_replaced_by_what_is_kept() {
     let sealer = Arc::new(NumberingSealer::default());
     let response = respond(CHAT_TO_MESSAGES, &thinking_message(), &sealer);
