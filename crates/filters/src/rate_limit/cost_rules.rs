@@ -90,26 +90,51 @@ impl CostRules {
         let media = request.state.get::<BillableMediaOutput>();
         let usage = self.usage(info, counted, settlement, price);
         let cost = self.cost(price, usage.as_ref(), media);
-        // What nobody reported of a whole response, or of one that the provider goes on to make, can be all that was reserved.
-        let is_whole = is_whole(settlement) || self.is_background;
-        // The provider has made a response that it does not stream before it sends the head.
-        let is_made = info.processing == UpstreamProcessing::Accepted
-            && counted.is_none()
-            && (!self.is_streamed || info.is_unstreamed);
-        let unseen = match is_broken_off(settlement) {
-            _ if is_whole && !is_reported(request, counted, price) => self.reserved,
-            true if is_made => self.reserved,
-            true => {
-                let thoughts = self.cost_with_thoughts(price, usage);
-                thoughts.max(self.cost_of_text(request, price, usage))
-            }
-            // An error event may follow text.
-            false if settlement == ExchangeSettlement::UpstreamError => {
-                self.cost_of_text(request, price, usage)
-            }
-            false => 0,
+        let unseen = match self.is_background && !is_reported(request, counted, price) {
+            true => self.reserved,
+            false => self.unseen_cost(request, settlement, (price, counted), usage),
         };
         cost.max(unseen)
+    }
+
+    /// The least that an attempt costs of which its provider knows more than it reported.
+    fn unseen_cost(
+        &self,
+        request: &RequestView,
+        settlement: ExchangeSettlement,
+        (price, counted): (&ModelPrice, Option<&TokenUsage>),
+        usage: Option<TokenUsage>,
+    ) -> u64 {
+        let info = &request.info;
+        match settlement {
+            // What nobody reported of a whole response can be all that was reserved.
+            ExchangeSettlement::Complete
+            | ExchangeSettlement::UsageMissing
+            | ExchangeSettlement::UsageImplausible => match is_reported(request, counted, price) {
+                true => 0,
+                false => self.reserved,
+            },
+            ExchangeSettlement::ClientCancelled
+            | ExchangeSettlement::WriteTimeout
+            | ExchangeSettlement::UpstreamCut
+            | ExchangeSettlement::Denied
+            | ExchangeSettlement::BudgetCut => {
+                // The provider has made a response that it does not stream before it sends the head.
+                let is_made = info.processing == UpstreamProcessing::Accepted
+                    && counted.is_none()
+                    && (!self.is_streamed || info.is_unstreamed);
+                match is_made {
+                    true => self.reserved,
+                    false => {
+                        let thoughts = self.cost_with_thoughts(price, usage);
+                        thoughts.max(self.cost_of_text(request, price, usage))
+                    }
+                }
+            }
+            // An error event may follow text.
+            ExchangeSettlement::UpstreamError => self.cost_of_text(request, price, usage),
+            ExchangeSettlement::GatewayReply => 0,
+        }
     }
 
     /// What the attempts cost that failed before the last one: the usage that they reported, or else the estimated input of
@@ -216,38 +241,6 @@ impl CostRules {
             output_tokens: Some(usage.output_tokens.unwrap_or(0).max(info.event_tokens())),
             ..usage
         })
-    }
-}
-
-/// Whether the caller got a whole response, of which the provider knows the usage.
-fn is_whole(settlement: ExchangeSettlement) -> bool {
-    match settlement {
-        ExchangeSettlement::Complete
-        | ExchangeSettlement::UsageMissing
-        | ExchangeSettlement::UsageImplausible => true,
-        ExchangeSettlement::ClientCancelled
-        | ExchangeSettlement::WriteTimeout
-        | ExchangeSettlement::UpstreamCut
-        | ExchangeSettlement::Denied
-        | ExchangeSettlement::BudgetCut
-        | ExchangeSettlement::UpstreamError
-        | ExchangeSettlement::GatewayReply => false,
-    }
-}
-
-/// Whether a response had begun, and broke off before its usage is certain.
-fn is_broken_off(settlement: ExchangeSettlement) -> bool {
-    match settlement {
-        ExchangeSettlement::ClientCancelled
-        | ExchangeSettlement::WriteTimeout
-        | ExchangeSettlement::UpstreamCut
-        | ExchangeSettlement::Denied
-        | ExchangeSettlement::BudgetCut => true,
-        ExchangeSettlement::Complete
-        | ExchangeSettlement::UsageMissing
-        | ExchangeSettlement::UsageImplausible
-        | ExchangeSettlement::UpstreamError
-        | ExchangeSettlement::GatewayReply => false,
     }
 }
 
