@@ -4,7 +4,8 @@ use super::config_file::ConfigFileOptionArgs;
 use super::{CommandError, examples};
 use crate::features::FEATURES;
 use headgate_config::snapshot;
-use headgate_config::snapshot::{BuiltSnapshot, CrossSnapshotState};
+use headgate_config::snapshot::{BuiltSnapshot, CrossSnapshotState, Snapshot};
+use headgate_core::feature::metrics::ChargeChange;
 use headgate_core::state::records::RecordKind;
 use headgate_core::state::settings::StoreSettings;
 use headgate_core::state::{StateStore, StoreUnavailable};
@@ -89,7 +90,7 @@ pub fn run(command: &UnsettledCreateCommand) -> Result<(), CommandError> {
 
 fn list_unknown(args: &ListUnknownCreatesArgs) -> Result<(), CommandError> {
     let (creates, unreadable) =
-        with_store(&args.config.path(), async |store| unsettled(store).await)?;
+        with_store(&args.config.path(), async |store, _| unsettled(store).await)?;
     let creates: Vec<_> = creates
         .iter()
         .map(UnsettledCreateJson::from_create)
@@ -110,11 +111,19 @@ fn settle_one(args: &SettleCreateArgs) -> Result<(), CommandError> {
         false => (OperatorVerdict::NotMade, "not made; its key is free"),
     };
     let id = &args.id;
-    let result = with_store(&args.config.path(), async |store| {
-        settle(store, id, outcome).await
+    let result = with_store(&args.config.path(), async |store, snapshot| {
+        let result = settle(store, id, outcome).await?;
+        if let SettleResult::Settled {
+            charge: Some(charge),
+            ..
+        } = &result
+        {
+            record_charge(store, snapshot, charge).await;
+        }
+        Ok(result)
     })?;
     match result {
-        SettleResult::Settled { request_id } => {
+        SettleResult::Settled { request_id, .. } => {
             println!("{request_id} is settled as {effect}");
             Ok(())
         }
@@ -127,11 +136,34 @@ fn settle_one(args: &SettleCreateArgs) -> Result<(), CommandError> {
     }
 }
 
+/// Has the features that record usage store what a settlement has changed, as a gateway does with its own.
+async fn record_charge(store: &dyn StateStore, snapshot: &Snapshot, charge: &ChargeChange) {
+    if charge.added == charge.refunded {
+        return;
+    }
+    let model = snapshot.catalog.get(&charge.model);
+    let candidates = model.iter().flat_map(|model| model.all_candidates.iter());
+    let price = candidates.filter_map(|candidate| candidate.price()).next();
+    let charge = ChargeChange {
+        currency: price.map_or_else(String::new, |price| price.currency.to_string()),
+        ..charge.clone()
+    };
+    let recorders = FEATURES.exchange_recorders(&snapshot.features);
+    for recorder in recorders.iter().filter(|recorder| recorder.is_on()) {
+        recorder.change_charge(&charge);
+    }
+    for feature in FEATURES.iter() {
+        if let Some(stored) = feature.until_stored(&snapshot.features, store) {
+            stored.await;
+        }
+    }
+}
+
 /// Runs work on the store of a configuration, once, as soon as the store is connected: the store may have made a change
 /// whose result was lost.
 fn with_store<T>(
     config: &Path,
-    work: impl AsyncFn(&dyn StateStore) -> Result<T, StoreUnavailable>,
+    work: impl AsyncFn(&dyn StateStore, &Snapshot) -> Result<T, StoreUnavailable>,
 ) -> Result<T, CommandError> {
     let shared = CrossSnapshotState::new(FEATURES);
     let BuiltSnapshot { snapshot, .. } = snapshot::build(config, &shared)?;
@@ -141,7 +173,7 @@ fn with_store<T>(
         .build()?;
     let result = runtime.block_on(async {
         wait_until_connected(&*store).await?;
-        work(&*store).await
+        work(&*store, &snapshot).await
     });
     store.flush(FLUSH_TIMEOUT);
     result.map_err(|error| {

@@ -4,7 +4,7 @@ use super::access_log::FailedAttempt;
 use super::error_side::ErrorSide;
 use super::wait_times::ExchangeWaitTimes;
 use headgate_core::catalog::price::Cost;
-use headgate_core::feature::exchange_recorder::{RecordedOutcome, RecordedUse};
+use headgate_core::feature::exchange_recorder::{RecordedCharge, RecordedOutcome, RecordedUse};
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::state::calendar::{unix_ms, whole_ms};
 use headgate_protocol::ChannelProtocol;
@@ -35,6 +35,8 @@ pub struct FinishedExchange<'a> {
     pub is_usage_of_batches: bool,
     /// The cost and its currency; `None` without a price, and for batches, whose costs are counted for each model.
     pub cost: Option<(Cost, &'a str)>,
+    /// What it has cost of its caller's budgets.
+    pub charges: &'a [RecordedCharge<'a>],
     pub fault: Option<FaultKind>,
     /// Attempts whose responses were not passed on, in their order.
     pub failed_attempts: &'a [FailedAttempt],
@@ -65,6 +67,7 @@ impl FinishedExchange<'_> {
             }),
             usage: self.usage_of_model(),
             cost: self.cost.filter(|_| !self.is_usage_of_batches),
+            charges: self.charges,
         }
     }
 

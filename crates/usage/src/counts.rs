@@ -20,6 +20,8 @@ pub(crate) struct UsageCounts {
     pub audio_ms: u64,
     /// Billionths of the currency's unit. Below zero if more was refunded on a day than was spent.
     pub cost: i64,
+    /// What budgets in money were charged, in the same unit. Absent in rows of earlier versions.
+    pub charged: i64,
     /// Failed requests by cause.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<String, u64>,
@@ -58,9 +60,12 @@ impl UsageCounts {
 
     /// Adds and takes away billionths.
     pub fn add_cost(&mut self, added: u64, refunded: u64) {
-        let change = i128::from(added) - i128::from(refunded);
-        let sum = i128::from(self.cost) + change;
-        self.cost = i64::try_from(sum).unwrap_or(if sum < 0 { i64::MIN } else { i64::MAX });
+        self.cost = saturating_sum(self.cost, added, refunded);
+    }
+
+    /// Adds to what budgets were charged, and takes away.
+    pub fn add_charge(&mut self, added: u64, refunded: u64) {
+        self.charged = saturating_sum(self.charged, added, refunded);
     }
 
     /// Adds the counts of another row.
@@ -77,12 +82,13 @@ impl UsageCounts {
             *sum = sum.saturating_add(count);
         }
         self.cost = self.cost.saturating_add(other.cost);
+        self.charged = self.charged.saturating_add(other.charged);
         for (cause, count) in &other.errors {
             *self.errors.entry(cause.clone()).or_default() += count;
         }
     }
 
-    /// Adds the counts but the cost to a row of a report.
+    /// Adds the counts but the amounts to a row of a report.
     pub fn write(&self, row: &mut Map<String, Value>) {
         let errors: u64 = self.errors.values().sum();
         for (name, count) in [
@@ -99,6 +105,11 @@ impl UsageCounts {
         }
         row.insert("errors_by_cause".to_owned(), json!(self.errors));
     }
+}
+
+fn saturating_sum(amount: i64, added: u64, refunded: u64) -> i64 {
+    let sum = i128::from(amount) + i128::from(added) - i128::from(refunded);
+    i64::try_from(sum).unwrap_or(if sum < 0 { i64::MIN } else { i64::MAX })
 }
 
 /// Billionths as an exact decimal, such as `0.009795`.
@@ -126,6 +137,7 @@ mod tests {
             outcome: Some(outcome),
             usage: Some(usage),
             cost: Some((Cost(9_795_000), "USD")),
+            charges: &[],
         }
     }
 
@@ -154,6 +166,19 @@ mod tests {
                 "errors_by_cause": {"upstream_cut": 2},
             })
         );
+    }
+
+    #[test]
+    fn a_row_of_an_earlier_version_has_charged_nothing() {
+        let stored = json!({"requests": 3, "cost": 7});
+        let counts: UsageCounts = serde_json::from_value(stored).unwrap();
+        assert_eq!((counts.requests, counts.cost, counts.charged), (3, 7, 0));
+        let stored = serde_json::to_value(UsageCounts {
+            charged: -5,
+            ..counts
+        });
+        let read: UsageCounts = serde_json::from_value(stored.unwrap()).unwrap();
+        assert_eq!(read.charged, -5);
     }
 
     #[test]

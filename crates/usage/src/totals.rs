@@ -4,7 +4,7 @@ use crate::counts::UsageCounts;
 use crate::day::UsageDay;
 use crate::settings::DailyUsageSettings;
 use headgate_core::feature::exchange_recorder::{ExchangeRecorder, RecordedUse};
-use headgate_core::feature::metrics::CostChange;
+use headgate_core::feature::metrics::{ChargeChange, CostChange};
 use headgate_core::random::random_hex;
 use headgate_core::state::calendar::{unix_ms, whole_ms};
 use headgate_core::state::lock::lock;
@@ -103,12 +103,22 @@ impl ExchangeRecorder for UsageTotals {
     }
 
     fn record(&self, used: &RecordedUse<'_>) {
-        let currency = used.cost.map_or("", |(_, currency)| currency);
-        let names = [used.caller, used.model, used.channel, Some(currency)];
+        // What has no cost may have a charge, for which there is one row then.
+        let charged = used.charges.last().map(|charge| charge.currency);
+        let currency = used.cost.map(|(_, currency)| currency).or(charged);
+        let names = [used.caller, used.model, used.channel, currency];
         let names = names.map(Option::unwrap_or_default);
         self.change(UsageDay::at(used.time_ms), names, |counts| {
             counts.add_use(used)
         });
+        for charge in used.charges {
+            let (model, currency) = (Some(charge.model), Some(charge.currency));
+            let names = [used.caller, model, charge.channel, currency];
+            let names = names.map(Option::unwrap_or_default);
+            self.change(UsageDay::at(charge.admitted_ms), names, |counts| {
+                counts.add_charge(charge.nanos, 0);
+            });
+        }
     }
 
     /// A change belongs to the day on which it becomes known.
@@ -122,6 +132,19 @@ impl ExchangeRecorder for UsageTotals {
         ];
         self.change(UsageDay::at(unix_ms()), names, |counts| {
             counts.add_cost(change.added, change.refunded);
+        });
+    }
+
+    /// A change belongs to the day of the admission, as it does in budgets.
+    fn change_charge(&self, change: &ChargeChange) {
+        let names = [
+            &*change.caller,
+            &change.model,
+            &change.channel,
+            &change.currency,
+        ];
+        self.change(UsageDay::at(change.admitted_ms), names, |counts| {
+            counts.add_charge(change.added, change.refunded);
         });
     }
 }
@@ -265,6 +288,17 @@ impl UsageRow {
             currency: currency.into(),
             counts: UsageCounts::default(),
         }
+    }
+
+    /// Whether its cost is one of a report: a row may be there only for charges.
+    pub fn has_cost(&self) -> bool {
+        let UsageCounts {
+            requests,
+            cost,
+            charged,
+            ..
+        } = self.counts;
+        !self.currency.is_empty() && (requests > 0 || cost != 0 || charged == 0)
     }
 
     fn has_names(&self, names: [&str; 4]) -> bool {

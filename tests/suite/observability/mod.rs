@@ -4,6 +4,7 @@ mod admin;
 mod alerts;
 mod captures;
 mod channel_commands;
+mod charges;
 mod command_setup;
 mod costs;
 mod dashboard;

@@ -28,7 +28,7 @@ function sums(rows, name, none) {
   const all = new Map();
   for (const row of rows) {
     const key = row[name] ?? none;
-    const sum = all.get(key) ?? { costs: new Map(), requests: 0, errors: 0, input: 0, cached: 0, output: 0, causes: new Map(), parts: [] };
+    const sum = all.get(key) ?? { costs: new Map(), charged: new Map(), requests: 0, errors: 0, input: 0, cached: 0, output: 0, causes: new Map(), parts: [] };
     all.set(key, sum);
     sum.requests += row.requests;
     sum.errors += row.errors;
@@ -36,7 +36,9 @@ function sums(rows, name, none) {
     sum.cached += row.cached_input_tokens;
     sum.output += row.output_tokens;
     sum.parts.push(row);
-    for (const [currency, cost] of Object.entries(row.costs)) sum.costs.set(currency, (sum.costs.get(currency) ?? 0) + Number(cost));
+    for (const member of ["costs", "charged"]) {
+      for (const [currency, amount] of Object.entries(row[member])) sum[member].set(currency, (sum[member].get(currency) ?? 0) + Number(amount));
+    }
     for (const [cause, errors] of Object.entries(row.errors_by_cause)) sum.causes.set(cause, (sum.causes.get(cause) ?? 0) + errors);
   }
   const dearest = ([, one], [, other]) => total(other.costs) - total(one.costs) || other.requests - one.requests;
@@ -100,11 +102,11 @@ export function totals(rows) {
 
 /** Caption, columns and rows of the callers. */
 export function callersTable(rows) {
-  const columns = [["Caller"], ["Cost", "number"], ["Share of cost", "number wide"], ["Requests", "number"], ["Errors", "number"], ["Most frequent errors", "causes wide"], ["Tokens in", "number wide"], ["Cached", "number wide"], ["Tokens out", "number wide"], ["Mostly for model", "wide"]];
+  const columns = [["Caller"], ["Cost", "number"], ["Charged to budgets", "number wide"], ["Share of cost", "number wide"], ["Requests", "number"], ["Errors", "number"], ["Most frequent errors", "causes wide"], ["Tokens in", "number wide"], ["Cached", "number wide"], ["Tokens out", "number wide"], ["Mostly for model", "wide"]];
   const callers = sums(rows, "caller", NOBODY);
   const all = [...callers.values()].reduce((cost, sum) => cost + total(sum.costs), 0);
   const body = [...callers].map(([name, sum]) => [
-    name, money(sum.costs), all ? share(total(sum.costs) / all, `share of ${name} in the cost`) : "–", count(sum.requests), errors(sum), causes(sum),
+    name, money(sum.costs), money(sum.charged), all ? share(total(sum.costs) / all, `share of ${name} in the cost`) : "–", count(sum.requests), errors(sum), causes(sum),
     count(sum.input), cachedShare(sum), count(sum.output), most(sum, "model", NO_MODEL),
   ]);
   return [`${plural(callers.size - callers.has(NOBODY), "caller")}, those that spend most first.`, columns, body];

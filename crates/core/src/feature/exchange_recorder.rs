@@ -1,6 +1,6 @@
 //! What features record of what requests have used.
 
-use super::metrics::CostChange;
+use super::metrics::{ChargeChange, CostChange};
 use crate::catalog::price::Cost;
 use headgate_protocol::usage::TokenUsage;
 
@@ -14,6 +14,9 @@ pub trait ExchangeRecorder: Send + Sync {
 
     /// Records by how much earlier costs differ from what was recorded. Must not block.
     fn change_cost(&self, change: &CostChange);
+
+    /// Records by how much the charges of earlier requests differ from what was recorded. Must not block.
+    fn change_charge(&self, change: &ChargeChange);
 }
 
 /// What a request has used, or a batch of a model.
@@ -32,6 +35,21 @@ pub struct RecordedUse<'a> {
     pub usage: Option<&'a TokenUsage>,
     /// The cost and its currency; `None` for what has no price.
     pub cost: Option<(Cost, &'a str)>,
+    /// What it has cost of its caller's budgets.
+    pub charges: &'a [RecordedCharge<'a>],
+}
+
+/// What a request has cost of its caller's budgets on a model.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordedCharge<'a> {
+    /// Unix milliseconds: when the request was admitted.
+    pub admitted_ms: u64,
+    pub model: &'a str,
+    /// That of the last attempt for the model.
+    pub channel: Option<&'a str>,
+    pub currency: &'a str,
+    /// Billionths of the currency's unit.
+    pub nanos: u64,
 }
 
 /// How a request ended.

@@ -18,6 +18,11 @@ pub trait FeatureMetrics: Send + Sync {
         Vec::new()
     }
 
+    /// Takes the changes of charges since the last call. The usage by day adds them up.
+    fn take_charge_changes(&self) -> Vec<ChargeChange> {
+        Vec::new()
+    }
+
     /// Takes what was used since the last call beside the requests of callers. The metrics of tokens add it up.
     fn take_background_usages(&self) -> Vec<BackgroundUsage> {
         Vec::new()
@@ -43,6 +48,22 @@ pub struct CostChange {
     /// Billionths that were counted too little.
     pub added: u64,
     /// Billionths that were counted too much.
+    pub refunded: u64,
+}
+
+/// By how much the charge of budgets in money differs from what was charged when the request ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChargeChange {
+    /// The time of the admission, in Unix milliseconds: the charge belongs to its day.
+    pub admitted_ms: u64,
+    /// The caller's own name.
+    pub caller: Arc<str>,
+    pub model: String,
+    pub channel: String,
+    pub currency: String,
+    /// Billionths that were charged too little.
+    pub added: u64,
+    /// Billionths that were charged too much.
     pub refunded: u64,
 }
 

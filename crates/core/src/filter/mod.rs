@@ -8,6 +8,7 @@ pub mod body_edit;
 pub mod body_limit;
 pub mod body_reading;
 pub mod body_stream;
+pub mod budget_charge;
 pub mod chain;
 pub mod condition;
 pub mod conditional;

@@ -57,10 +57,6 @@ pub struct CreateReservation {
 #[derive(Default)]
 pub struct ChannelCreateReservation(Mutex<Option<MoneyReservation>>);
 
-/// What an exchange has cost of its caller's budgets, in billionths; in
-/// [`RequestFilterValues`](crate::filter::state::RequestFilterValues).
-pub struct BudgetCharge(pub u64);
-
 /// The reservation of an exchange. Dropping it settles it as it was reserved, since an exchange may be dropped at any point.
 pub struct MoneyHold {
     store: Arc<dyn StateStore>,

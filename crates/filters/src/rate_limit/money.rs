@@ -4,7 +4,9 @@ use super::cost_maximum::{CostMaximum, attempt_maximum};
 use super::cost_rules::CostRules;
 use super::live_budget::LiveBudgets;
 use super::stream_budget::StreamBudgets;
+use headgate_core::catalog::model::Model;
 use headgate_core::catalog::price::{Cost, ModelPrice};
+use headgate_core::filter::budget_charge::{BudgetCharge, ModelCharge};
 use headgate_core::filter::failed_attempt_usage::FailedAttemptUsages;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::UpstreamProcessing;
@@ -13,7 +15,7 @@ use headgate_core::state::StateStore;
 use headgate_core::state::admission::{AdmissionLimit, LimitStatus};
 use headgate_core::state::budget_levels::BudgetLevels;
 use headgate_core::state::lock::lock;
-use headgate_core::state::money::{BudgetCharge, CreateReservation, MoneyHold, MoneyReservation};
+use headgate_core::state::money::{CreateReservation, MoneyHold, MoneyReservation};
 use headgate_protocol::DuplicateRequestCost;
 use headgate_protocol::estimate::TokenEstimate;
 use headgate_protocol::fault::Fault;
@@ -40,14 +42,20 @@ pub struct NewReservation<'r> {
 }
 
 struct ModelReservation {
-    model: Arc<str>,
+    model: Arc<Model>,
     hold: MoneyHold,
     /// What attempts needed besides: for edits of their bodies, and for those that failed before.
     more: Mutex<Vec<MoneyHold>>,
-    /// The price on the channel of the last attempt.
-    price: Mutex<Option<Arc<ModelPrice>>>,
+    last_attempt: Mutex<AttemptedChannel>,
     rules: CostRules,
     budgets: StreamBudgets,
+}
+
+/// The channel of the last attempt for a model.
+#[derive(Clone, Default)]
+struct AttemptedChannel {
+    name: Option<Arc<str>>,
+    price: Option<Arc<ModelPrice>>,
 }
 
 impl ReservedMoney {
@@ -75,10 +83,10 @@ impl ReservedMoney {
         };
         let all: &mut Self = request.state.get_or_default();
         all.models.push(ModelReservation {
-            model: model.name.clone(),
+            model,
             hold: MoneyHold::new(store, reserved),
             more: Mutex::default(),
-            price: Mutex::default(),
+            last_attempt: Mutex::default(),
             rules,
             budgets,
         });
@@ -104,7 +112,10 @@ impl ReservedMoney {
         };
         let candidate = &attempt.candidate;
         let price = candidate.model.as_ref().and_then(|it| it.price.clone());
-        *lock(&reserved.price) = price;
+        *lock(&reserved.last_attempt) = AttemptedChannel {
+            name: Some(candidate.channel.name.clone()),
+            price,
+        };
         let failed = reserved.failed_cost(request);
         let is_edited = attempt.edited_by.is_some() || self.is_body_edited.load(Ordering::Relaxed);
         if failed == 0 && !is_edited {
@@ -161,7 +172,7 @@ impl ReservedMoney {
         let Some(reserved) = reserved.filter(|it| !it.budgets.is_empty()) else {
             return Ok(());
         };
-        let price = lock(&reserved.price).clone();
+        let price = lock(&reserved.last_attempt).price.clone();
         let running = reserved.rules.running_cost(request, price.as_deref());
         let cost = running.saturating_add(reserved.failed_cost(request));
         reserved.budgets.check((cost, reserved.amount()), store)
@@ -176,17 +187,17 @@ impl ReservedMoney {
         let Some(Self { models, .. }) = request.state.take() else {
             return;
         };
-        let mut charge = 0_u64;
+        let mut charge = BudgetCharge::default();
         for mut reserved in models {
             if reserved.is_settled_later(request) {
-                charge = charge.saturating_add(reserved.amount());
+                reserved.add_reserved(&mut charge);
                 reserved.hold.hand_over();
                 continue;
             }
             let is_last = request
                 .model()
-                .is_some_and(|model| model.name == reserved.model);
-            let price = lock(&reserved.price).clone();
+                .is_some_and(|model| model.name == reserved.model.name);
+            let price = lock(&reserved.last_attempt).price.clone();
             let last = match is_last {
                 true => reserved
                     .rules
@@ -195,15 +206,15 @@ impl ReservedMoney {
             };
             let cost = last.saturating_add(reserved.failed_cost(request));
             reserved.warn_of_excess(request, cost);
-            charge = charge.saturating_add(cost);
+            charge.add(reserved.charge(&reserved.hold, cost));
             reserved.settle(cost, levels);
         }
-        request.state.set(BudgetCharge(charge));
+        request.state.set(charge);
     }
 
     fn find(&self, model: &str) -> Option<&ModelReservation> {
         let mut all = self.models.iter();
-        all.find(|reserved| *reserved.model == *model)
+        all.find(|reserved| *reserved.model.name == *model)
     }
 }
 
@@ -215,6 +226,25 @@ impl ModelReservation {
         amounts.fold(self.hold.amount(), u64::saturating_add)
     }
 
+    /// What a part of the reservation is charged with.
+    fn charge(&self, hold: &MoneyHold, nanos: u64) -> ModelCharge {
+        let reserved = hold.reservation();
+        ModelCharge {
+            model: self.model.clone(),
+            channel: lock(&self.last_attempt).name.clone(),
+            currency: self.rules.reserved_price.currency.clone(),
+            admitted_ms: reserved.map_or(0, |reserved| reserved.taken_ms),
+            nanos,
+        }
+    }
+
+    /// Charges all that is reserved.
+    fn add_reserved(&self, charge: &mut BudgetCharge) {
+        for hold in lock(&self.more).iter().chain([&self.hold]) {
+            charge.add(self.charge(hold, hold.amount()));
+        }
+    }
+
     /// What the attempts for this model cost that have failed before the current one.
     fn failed_cost(&self, request: &RequestView) -> u64 {
         let Some(works) = request.state.get::<FailedAttemptUsages>() else {
@@ -222,7 +252,7 @@ impl ModelReservation {
         };
         let before = works.before(request.info.attempt);
         self.rules
-            .failed_cost(before.filter(|work| work.model.as_ref() == Some(&self.model)))
+            .failed_cost(before.filter(|work| work.model.as_ref() == Some(&self.model.name)))
     }
 
     /// Settles all that is reserved on one cost.
@@ -250,7 +280,7 @@ impl ModelReservation {
             tracing::warn!(
                 id = &*request.id,
                 caller = request.caller.as_ref().map(|caller| &*caller.name),
-                model = &*self.model,
+                model = &*self.model.name,
                 cost = %Cost(cost),
                 reserved = %Cost(reserved),
                 "a request cost more than was reserved of the caller's budget"

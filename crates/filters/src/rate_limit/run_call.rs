@@ -2,11 +2,11 @@
 
 use super::reservation::exchange_tokens;
 use super::run_refusal::refusal_headers;
+use headgate_core::filter::budget_charge::BudgetCharge;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::view::RequestView;
 use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;
-use headgate_core::state::money::BudgetCharge;
 use headgate_core::state::run::{RunCall, RunCallEnd, RunKey, RunTicket, SentStatus};
 use headgate_protocol::estimate::TokenEstimate;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl OpenRunCall {
             if end.ticket.is_some() {
                 end.call.tokens = exchange_tokens(request, settlement, open.estimate);
                 let charge = request.state.get::<BudgetCharge>();
-                end.call.cost = charge.map(|BudgetCharge(nanos)| *nanos);
+                end.call.cost = charge.map(BudgetCharge::nanos);
             }
         }
     }

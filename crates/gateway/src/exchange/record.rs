@@ -12,13 +12,14 @@ use headgate_config::snapshot::router::Route;
 use headgate_core::catalog::affinity::AffinityOutcome;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::catalog::price::{BillableMediaOutput, Cost, ExchangeCost, ModelPrice};
+use headgate_core::feature::exchange_recorder::RecordedCharge;
 use headgate_core::filter::body::RequestBody;
+use headgate_core::filter::budget_charge::BudgetCharge;
 use headgate_core::filter::run_name::run_name;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::{CacheOutcome, IdempotencyOutcome, ModelFallback};
 use headgate_core::filter::view::RequestView;
 use headgate_core::state::lock::lock;
-use headgate_core::state::money::BudgetCharge;
 use headgate_observe::access_log::{AccessLogEntry, FailedAttempt};
 use headgate_observe::cost_metrics::CostLabels;
 use headgate_observe::finished_exchange::FinishedExchange;
@@ -130,6 +131,8 @@ impl ExchangeRecord {
             [] => self.count_cost(gateway, request, model_label),
             batches => count_batches(gateway, snapshot, request, batches),
         };
+        let budget_charge = request.state.get::<BudgetCharge>();
+        let charges = recorded_charges(budget_charge, snapshot, is_served);
         gateway.metrics.count_exchange(&FinishedExchange {
             route: &route.name,
             caller_name: request.caller.as_ref().map(|caller| &*caller.name),
@@ -146,6 +149,7 @@ impl ExchangeRecord {
             usage: request.info.usage.counted(),
             is_usage_of_batches: !batches.is_empty(),
             cost,
+            charges: &charges,
             fault: self.fault.as_ref().map(|fault| fault.kind),
             failed_attempts: &self.failed_attempts,
             has_last_attempt_failed: self.failed_attempts.len() == self.attempts as usize,
@@ -201,7 +205,7 @@ impl ExchangeRecord {
             wait_times: Some(wait_times),
             usage: request.info.usage.counted(),
             cost,
-            budget_charge: request.state.get().map(|BudgetCharge(nanos)| *nanos),
+            budget_charge: budget_charge.map(BudgetCharge::nanos),
             response_id: request.info.response_id.as_deref(),
             upstream_request_id: request
                 .info
@@ -283,4 +287,21 @@ impl ExchangeRecord {
             ExchangeCost::Unmetered | ExchangeCost::Unpriced => None,
         }
     }
+}
+
+/// The charges of an exchange with the names of models in metrics.
+fn recorded_charges<'c>(
+    charge: Option<&'c BudgetCharge>,
+    snapshot: &'c Snapshot,
+    is_served: bool,
+) -> Vec<RecordedCharge<'c>> {
+    let charges = charge.into_iter().flat_map(BudgetCharge::iter);
+    let charges = charges.map(|charge| RecordedCharge {
+        admitted_ms: charge.admitted_ms,
+        model: snapshot.catalog.metric_label(&charge.model, is_served),
+        channel: charge.channel.as_deref(),
+        currency: &charge.currency,
+        nanos: charge.nanos,
+    });
+    charges.collect()
 }

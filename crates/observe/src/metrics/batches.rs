@@ -3,7 +3,7 @@
 use super::Metrics;
 use crate::cost_metrics::CostLabels;
 use headgate_core::catalog::price::ExchangeCost;
-use headgate_core::feature::exchange_recorder::RecordedUse;
+use headgate_core::feature::exchange_recorder::{ExchangeRecorder, RecordedUse};
 use headgate_core::feature::metrics::{BackgroundUsage, FeatureMetrics};
 use headgate_core::state::calendar::unix_ms;
 use headgate_protocol::ChannelProtocol;
@@ -45,21 +45,32 @@ impl Metrics {
                 Some(ExchangeCost::Priced(cost)) => Some((cost, labels.currency)),
                 Some(ExchangeCost::Unmetered | ExchangeCost::Unpriced) | None => None,
             },
+            charges: &[],
         });
     }
 
     /// Gives what was used to the features that record it.
     pub(super) fn record_use<'u>(&self, used: impl Fn() -> RecordedUse<'u>) {
-        for recorder in self.recorders.iter().filter(|recorder| recorder.is_on()) {
+        for recorder in self.active_recorders() {
             recorder.record(&used());
         }
+    }
+
+    fn active_recorders(&self) -> impl Iterator<Item = &dyn ExchangeRecorder> {
+        let recorders = self.recorders.iter().map(|recorder| &**recorder);
+        recorders.filter(|recorder| recorder.is_on())
     }
 
     fn count_cost_changes(&self, feature: &dyn FeatureMetrics) {
         for change in feature.take_cost_changes() {
             self.costs.change(&change);
-            for recorder in self.recorders.iter().filter(|recorder| recorder.is_on()) {
+            for recorder in self.active_recorders() {
                 recorder.change_cost(&change);
+            }
+        }
+        for change in feature.take_charge_changes() {
+            for recorder in self.active_recorders() {
+                recorder.change_charge(&change);
             }
         }
     }

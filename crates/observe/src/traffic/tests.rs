@@ -29,6 +29,7 @@ fn request(caller: &str, settlement: ExchangeSettlement, status: u16) -> Finishe
         usage: None,
         is_usage_of_batches: false,
         cost: None,
+        charges: &[],
         fault: None,
         failed_attempts: &[],
         has_last_attempt_failed: false,

@@ -2,6 +2,7 @@
 
 use super::listing::{PAGE, UnsettledReason};
 use super::record::{CreateRecord, CreateState};
+use headgate_core::feature::metrics::ChargeChange;
 use headgate_core::state::records::{Record, RecordContent, RecordKind};
 use headgate_core::state::{StateStore, StoreUnavailable};
 use std::sync::Arc;
@@ -20,6 +21,9 @@ pub enum OperatorVerdict {
 pub enum SettleResult {
     Settled {
         request_id: String,
+        /// By how much its charge differs from what its exchange was charged with, without the currency. `None` if that
+        /// reserved nothing of its caller's budgets.
+        charge: Option<ChargeChange>,
     },
     /// No create of unknown outcome has this request id or key.
     NotFound,
@@ -68,6 +72,7 @@ async fn apply(
     outcome: OperatorVerdict,
 ) -> Result<SettleResult, StoreUnavailable> {
     let (records, version) = (store.records(), stored.version);
+    let charge = charge_change(&record, outcome);
     let settled = match (kind, outcome) {
         (RecordKind::IdempotencyKey, OperatorVerdict::Made) => {
             record.state = CreateState::Accepted {
@@ -113,7 +118,29 @@ async fn apply(
     Ok(match is_settled {
         true => SettleResult::Settled {
             request_id: record.request_id,
+            charge,
         },
         false => SettleResult::Changed,
+    })
+}
+
+/// By how much the settlement changes what usage has as the charge: an exchange that has ended was charged with what it had
+/// reserved, and one whose process died with nothing.
+fn charge_change(record: &CreateRecord, outcome: OperatorVerdict) -> Option<ChargeChange> {
+    let money = record.money.as_ref()?;
+    let has_ended = matches!(record.state, CreateState::OutcomeUnknown { .. });
+    let (added, refunded) = match (has_ended, outcome) {
+        (true, OperatorVerdict::NotMade) => (0, money.amount),
+        (false, OperatorVerdict::Made) => (money.amount, 0),
+        (true, OperatorVerdict::Made) | (false, OperatorVerdict::NotMade) => (0, 0),
+    };
+    Some(ChargeChange {
+        admitted_ms: money.taken_ms,
+        caller: record.caller.as_str().into(),
+        model: record.model.clone().unwrap_or_default(),
+        channel: record.state.channel().unwrap_or_default().to_owned(),
+        currency: String::new(),
+        added,
+        refunded,
     })
 }

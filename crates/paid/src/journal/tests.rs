@@ -1,6 +1,7 @@
 //! Tests of the journal on the store in memory.
 
 mod lost_results;
+mod settled_charges;
 mod slow_reads;
 
 use super::*;

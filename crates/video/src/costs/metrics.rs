@@ -3,15 +3,19 @@
 use super::TaskCostReservation;
 use headgate_core::catalog::price::Cost;
 use headgate_core::feature::FeatureTypeMap;
-use headgate_core::feature::metrics::{CostChange, CostChangeLabels, FeatureMetrics};
+use headgate_core::feature::metrics::{ChargeChange, CostChange, CostChangeLabels, FeatureMetrics};
 use headgate_core::state::budget_levels::BudgetLevels;
 use headgate_core::state::lock::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// Differences since the metrics were read, by their labels and the caller's own name. Outlives snapshots.
+/// Differences since the metrics were read. Outlives snapshots.
 #[derive(Default)]
-pub struct TaskCostChanges(Mutex<HashMap<(CostChangeLabels, Arc<str>), CostDifference>>);
+pub struct TaskCostChanges {
+    /// By their labels and the caller's own name.
+    costs: Mutex<HashMap<(CostChangeLabels, Arc<str>), CostDifference>>,
+    charges: Mutex<Vec<ChargeChange>>,
+}
 
 /// What the settlements of tasks change in this process.
 #[derive(Clone, Default)]
@@ -43,6 +47,7 @@ impl TaskCostAccounts {
 impl TaskCostChanges {
     /// Adds the difference between the cost of a task and what its create reserved.
     pub fn add(&self, caller: &Arc<str>, reservation: &TaskCostReservation, Cost(cost): Cost) {
+        self.add_charge(caller, reservation, cost);
         let reserved = reservation.price.reserved;
         if cost == reserved {
             return;
@@ -56,7 +61,7 @@ impl TaskCostChanges {
             channel: reservation.channel.clone(),
             currency: reservation.currency.clone(),
         };
-        let mut changes = lock(&self.0);
+        let mut changes = lock(&self.costs);
         let change = changes.entry((labels, caller.clone())).or_default();
         change.added = change.added.saturating_add(cost.saturating_sub(reserved));
         change.refunded = change
@@ -64,9 +69,14 @@ impl TaskCostChanges {
             .saturating_add(reserved.saturating_sub(cost));
     }
 
-    /// Takes the differences.
+    /// Takes the differences of charges.
+    pub fn take_charges(&self) -> Vec<ChargeChange> {
+        std::mem::take(&mut *lock(&self.charges))
+    }
+
+    /// Takes the differences of costs.
     pub fn take(&self) -> Vec<CostChange> {
-        let changes = std::mem::take(&mut *lock(&self.0));
+        let changes = std::mem::take(&mut *lock(&self.costs));
         let changes = changes.into_iter();
         changes
             .map(|((labels, caller_name), difference)| CostChange {
@@ -77,6 +87,23 @@ impl TaskCostChanges {
             })
             .collect()
     }
+
+    /// Adds the difference between the cost and what the create has reserved of its caller's budgets.
+    fn add_charge(&self, caller: &Arc<str>, reservation: &TaskCostReservation, cost: u64) {
+        let money = reservation.money.as_ref();
+        let Some(money) = money.filter(|money| money.amount != cost) else {
+            return;
+        };
+        lock(&self.charges).push(ChargeChange {
+            admitted_ms: money.taken_ms,
+            caller: caller.clone(),
+            model: reservation.model.clone(),
+            channel: reservation.channel.clone(),
+            currency: reservation.currency.clone(),
+            added: cost.saturating_sub(money.amount),
+            refunded: money.amount.saturating_sub(cost),
+        });
+    }
 }
 
 impl FeatureMetrics for TaskCostMetrics {
@@ -84,5 +111,9 @@ impl FeatureMetrics for TaskCostMetrics {
 
     fn take_cost_changes(&self) -> Vec<CostChange> {
         self.0.take()
+    }
+
+    fn take_charge_changes(&self) -> Vec<ChargeChange> {
+        self.0.take_charges()
     }
 }

@@ -5,6 +5,7 @@ use crate::polls::EndedTask;
 use headgate_core::catalog::price::{NANOS, VideoTaskPrice};
 use headgate_core::state::StateStore;
 use headgate_core::state::memory::MemoryStore;
+use headgate_core::state::money::MoneyReservation;
 use headgate_core::state::records::{RecordContent, RecordKind};
 use headgate_core::task::family::TaskCharge;
 use headgate_core::task::state::TaskState;
@@ -92,6 +93,42 @@ async fn a_change_has_the_label_of_its_caller_and_the_name() {
         taken,
         expected.map(|(label, name)| (label.to_owned(), name.to_owned()))
     );
+}
+
+#[tokio::test]
+async fn a_change_of_a_charge_is_that_of_the_budget_and_belongs_to_the_day_of_the_create() {
+    let state: Arc<dyn StateStore> = Arc::new(MemoryStore::default());
+    let accounts = TaskCostAccounts::default();
+    for (money, credits, expected) in [
+        (Some(500), 80, vec![(300, 0)]),
+        (Some(900), 80, vec![(0, 100)]),
+        (Some(800), 80, vec![]),
+        (None, 80, vec![]),
+    ] {
+        let reservation = TaskCostReservation {
+            money: money.map(|amount| MoneyReservation {
+                id: "7-1".into(),
+                counters: Vec::new(),
+                amount,
+                taken_ms: 1_700_000_000_000,
+                run: None,
+            }),
+            ..reservation()
+        };
+        reserve(&*state, KEY, &"ann".into(), &reservation).await;
+        for _ in 0..2 {
+            assert!(settle(&*state, &accounts, &ended(credits)).await.is_ok());
+        }
+        let changes = accounts.changes.take_charges();
+        let amounts: Vec<_> = changes.iter().map(|it| (it.added, it.refunded)).collect();
+        assert_eq!(amounts, expected, "{money:?}");
+        for change in changes {
+            assert_eq!(
+                (&*change.caller, change.admitted_ms),
+                ("ann", 1_700_000_000_000)
+            );
+        }
+    }
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ async fn a_settlement_whose_result_was_lost_is_no_error() {
         let setup = JournalSetup::on(store.clone());
         setup.leave("key", unknown_outcome()).await;
         match settle(&*store, "key", outcome).await.unwrap() {
-            SettleResult::Settled { request_id } => assert_eq!(request_id, "req_gone"),
+            SettleResult::Settled { request_id, .. } => assert_eq!(request_id, "req_gone"),
             other => panic!("{outcome:?}: {other:?}"),
         }
         let is_kept = setup.stored("key").await.is_some();
