@@ -152,9 +152,15 @@ async fn an_unknown_outcome_keeps_its_reservation_until_an_operator_settles_it()
     config["channels"]["a"]["budget"] = json!({"cost_total": 5});
     let gateway = Gateway::start(&config).await;
     let file = gateway.folder.path().join("routes.yaml");
-    for (key, verdict, used) in [("first", "--not-made", 0), ("second", "--made", EURO / 2)] {
-        let failed = shape.keyed(key).simulate("status=500");
-        assert_eq!(gateway.ask(&failed).await.status, 502);
+    for (key, failure, verdict, used) in [
+        ("first", "status=500", "--not-made", 0),
+        // The head of a success came, and nobody knows the task.
+        ("second", "malformed", "--not-made", 0),
+        ("third", "status=500", "--made", EURO / 2),
+    ] {
+        let failed = shape.keyed(key).simulate(failure);
+        let failed = gateway.ask(&failed).await;
+        assert_eq!(failed.status, 502, "{failure}: {}", failed.text());
         let listed = eventually("a create in the list", async || {
             unsettled_creates(&file).into_iter().next()
         })
@@ -170,7 +176,7 @@ async fn an_unknown_outcome_keeps_its_reservation_until_an_operator_settles_it()
         assert!(settled.status.success(), "{error}");
         assert_eq!(used_by(&state), [used; 2], "{verdict}");
     }
-    let refused = shape.keyed("third").simulate("status=400");
+    let refused = shape.keyed("fourth").simulate("status=400");
     assert_eq!(gateway.ask(&refused).await.status, 400);
     is_used(&state, EURO / 2).await;
 }

@@ -251,21 +251,22 @@ async fn make_videos(gateways: &[Gateway]) {
 
 /// Has creates of unknown outcome, and settles some of them as an operator does.
 async fn settle_creates(gateway: &Gateway, is_readable: bool) {
-    for number in 0..3 {
+    let failures = ["status=500", "malformed", "malformed", "status=500"];
+    for (number, failure) in failures.into_iter().enumerate() {
         let create = Request::post(GENERIC, create_body(GENERIC, "demo-video-a").to_string());
         let create = create.header("Idempotency-Key", &format!("create-{number}"));
-        let failed = gateway.ask(&create.simulate("status=500")).await;
+        let failed = gateway.ask(&create.simulate(failure)).await;
         assert_eq!(failed.status, 502, "{}", failed.text());
     }
     if !is_readable {
         return;
     }
     let file = gateway.folder.path().join("routes.yaml");
-    let listed = eventually("three creates in the list", async || {
-        Some(unsettled_creates(&file)).filter(|listed| listed.len() == 3)
+    let listed = eventually("all creates in the list", async || {
+        Some(unsettled_creates(&file)).filter(|listed| listed.len() == failures.len())
     })
     .await;
-    for (create, verdict) in listed.iter().zip(["--made", "--not-made"]) {
+    for (create, verdict) in listed.iter().zip(["--made", "--not-made", "--not-made"]) {
         let settled = Command::new(BINARY)
             .args(["task", "settle", create["request_id"].as_str().unwrap()])
             .args([verdict, "--config"])

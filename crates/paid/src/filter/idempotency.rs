@@ -13,7 +13,7 @@ use crate::journal::{
 };
 use bytes::Bytes;
 use claim::{FirstDeliveryReplay, idempotency_key};
-use create_end::{denied_end, is_delivered, unrecorded_end};
+use create_end::{denied_end, is_delivered, keep_reservations, unrecorded_end};
 use headgate_core::filter::descriptor::{
     BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite,
     FilterProvision, InvalidSettings, read_settings_or_default, settings_schema,
@@ -340,6 +340,9 @@ impl Filter for IdempotencyFilter {
             (false, None) => unrecorded_end(&request.info, is_received, settlement),
         };
         request.info.create_end = Some(end.name());
+        if matches!(end, CreateEnd::OutcomeUnknown { .. }) {
+            keep_reservations(request);
+        }
         match (end, recording) {
             (
                 CreateEnd::Accepted {

@@ -5,6 +5,8 @@ use crate::journal::{CreateEnd, RecordedBody, RecordedResponse};
 use headgate_core::filter::LocalReply;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::{StreamInfo, UpstreamProcessing};
+use headgate_core::filter::view::RequestView;
+use headgate_core::state::money::{ChannelCreateReservation, CreateReservation};
 
 /// Whether the caller received the whole response.
 pub(super) fn is_delivered(settlement: ExchangeSettlement) -> bool {
@@ -40,6 +42,16 @@ pub(super) fn unrecorded_end(
                     .map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned()),
             }
         }
+    }
+}
+
+/// Keeps what a create of unknown outcome has reserved of budgets in money, until an operator settles it: its record has it.
+pub(super) fn keep_reservations(request: &mut RequestView) {
+    if let Some(reserved) = request.state.get_mut::<CreateReservation>() {
+        reserved.keep();
+    }
+    if let Some(reserved) = request.state.get_mut::<ChannelCreateReservation>() {
+        reserved.take();
     }
 }
 
