@@ -49,4 +49,5 @@ pub mod route_model;
 pub mod sealed_key;
 pub mod set_headers;
 pub mod statefulness;
+mod unreported_output;
 pub mod validate;

@@ -1,5 +1,6 @@
 //! `meter_usage`: reads the token usage that the provider reports in JSON responses and streams.
 
+use crate::unreported_output::UnreportedOutput;
 use bytes::Bytes;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::catalog::price::{BillableMediaOutput, ModelPrice};
@@ -60,6 +61,9 @@ impl Filter for MeterUsageFilter {
         let shape = protocol.map(|protocol| protocol.usage_at(host(response.candidate)));
         match shape.and_then(|shape| usage::from_json(shape, body)) {
             Some(usage) => {
+                if UnreportedOutput::is_in_body(response.request, body, &usage) {
+                    response.request.state.set(UnreportedOutput);
+                }
                 let report = checked(usage, response.request, response.candidate);
                 response.request.info.usage = report;
             }
@@ -99,12 +103,16 @@ impl Filter for MeterUsageFilter {
     }
 
     fn on_response_end(&self, request: &mut RequestView) {
-        if let Some(usage) = request
-            .state
-            .get::<StreamUsageMeter>()
-            .and_then(StreamUsageMeter::usage)
-        {
-            request.info.usage = checked(usage, request, None);
+        let Some(meter) = request.state.get::<StreamUsageMeter>() else {
+            return;
+        };
+        let Some(usage) = meter.usage() else {
+            return;
+        };
+        let lacks_output = UnreportedOutput::is_in_stream(request, meter, &usage);
+        request.info.usage = checked(usage, request, None);
+        if lacks_output {
+            request.state.set(UnreportedOutput);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The query of the page of usage: which days, which rows, and what they are put together by.
 
 use crate::day::UsageDay;
+use headgate_protocol::percent_encoding::decoded_bytes;
 
 /// Days of a report that names none: so many, today among them.
 const DEFAULT_DAYS: u32 = 30;
@@ -105,21 +106,16 @@ fn read_groups(value: &str) -> Result<Vec<UsageGroup>, String> {
     Ok(groups)
 }
 
-/// A value of a query, without percent signs.
+/// A value of a query, without percent signs; `None` if one begins no escape, or the bytes are not UTF-8.
 fn decoded(value: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(value.len());
-    let mut rest = value.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let digits = [rest.next()?, rest.next()?];
-                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
-            }
-            b'+' => b' ',
-            other => other,
-        });
-    }
-    String::from_utf8(bytes).ok()
+    let is_escape = |after: &str| {
+        let digits = after.bytes().take(2);
+        digits.filter(u8::is_ascii_hexdigit).count() == 2
+    };
+    let is_encoded = value.split('%').skip(1).all(is_escape);
+    let spaced = value.replace('+', " ");
+    let bytes = is_encoded.then(|| decoded_bytes(spaced.as_bytes()));
+    String::from_utf8(bytes?).ok()
 }
 
 #[cfg(test)]
@@ -179,6 +175,8 @@ mod tests {
             ),
             ("caller=%ff", "`caller` is not percent-encoded UTF-8"),
             ("caller=%4", "`caller` is not percent-encoded UTF-8"),
+            ("caller=%+4", "`caller` is not percent-encoded UTF-8"),
+            ("caller=a%", "`caller` is not percent-encoded UTF-8"),
         ] {
             let error = read(query).expect_err(query);
             assert!(error.starts_with(expected), "{query}: {error}");

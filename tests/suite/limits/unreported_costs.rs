@@ -31,7 +31,11 @@ async fn charge(gateway: &Gateway, response: &WholeResponse) -> u64 {
 }
 
 fn whole(usage: &Value) -> Vec<ScriptedResponse> {
-    let message = json!({"role": "assistant", "content": "one two three"});
+    whole_with("one two three", usage)
+}
+
+fn whole_with(text: &str, usage: &Value) -> Vec<ScriptedResponse> {
+    let message = json!({"role": "assistant", "content": text});
     let mut body = json!({
         "id": "c1", "object": "chat.completion", "created": 1, "model": "m",
         "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
@@ -95,6 +99,75 @@ async fn a_whole_response_costs_what_was_reserved_unless_its_usage_is_whole_and_
         let response = gateway.ask(&chat("demo-large", 0, RESERVED)).await;
         assert_eq!(response.status, 200, "{}", response.text());
         assert_eq!(charge(&gateway, &response).await, expected, "{usage}");
+    }
+}
+
+#[tokio::test]
+async fn no_output_beside_much_text_is_no_report() {
+    let text = "one ".repeat(5_000);
+    for (usage, expected) in [
+        (json!({"prompt_tokens": 9, "completion_tokens": 7}), 7),
+        (
+            json!({"prompt_tokens": 9, "completion_tokens": 0}),
+            RESERVED,
+        ),
+        (
+            json!({"prompt_tokens": 0, "completion_tokens": 0}),
+            RESERVED,
+        ),
+    ] {
+        let (gateway, _provider) = gateway(whole_with(&text, &usage)).await;
+        let response = gateway.ask(&chat("demo-large", 0, RESERVED)).await;
+        assert_eq!(response.status, 200, "{}", response.text());
+        assert_eq!(charge(&gateway, &response).await, expected, "{usage}");
+    }
+}
+
+#[tokio::test]
+async fn no_input_of_a_conversation_is_no_report_where_input_has_a_price() {
+    for (input, is_reported) in [(9, true), (0, false)] {
+        let usage = json!({"prompt_tokens": input, "completion_tokens": 7});
+        let (gateway, _provider) = gateway(whole(&usage)).await;
+        let response = gateway.ask(&chat("demo-small", 0, RESERVED)).await;
+        assert_eq!(response.status, 200, "{}", response.text());
+        let charged = charge(&gateway, &response).await;
+        assert_eq!(charged < RESERVED, is_reported, "{input}: {charged}");
+    }
+}
+
+#[tokio::test]
+async fn usage_of_a_stream_costs_what_was_reserved_if_much_text_follows_it_or_it_has_no_output() {
+    let text = |count| event(&json!({"content": "one"}), &Value::Null).repeat(count);
+    let usage = |output: u64| {
+        let usage =
+            json!({"prompt_tokens": 9, "completion_tokens": output, "total_tokens": 9 + output});
+        let chunk = json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m",
+            "choices": [], "usage": usage});
+        format!("data: {chunk}\n\n")
+    };
+    let end = event(&json!({}), &json!("stop"));
+    let done = "data: [DONE]\n\n";
+    for (events, expected) in [
+        (format!("{}{end}{}{done}", text(50), usage(40)), 40),
+        // Before the end, as some send it.
+        (format!("{}{}{end}{done}", text(50), usage(40)), 40),
+        (
+            format!("{}{}{end}{}{done}", usage(0), text(50), usage(50)),
+            50,
+        ),
+        (format!("{end}{}{done}", usage(0)), 0),
+        (format!("{}{}{end}{done}", usage(1), text(50)), RESERVED),
+        (
+            format!("{}{}{}{end}{done}", text(20), usage(20), text(50)),
+            RESERVED,
+        ),
+        (format!("{}{end}{}{done}", text(50), usage(0)), RESERVED),
+    ] {
+        let acts = vec![streamed(&events), ScriptedResponse::Close];
+        let (gateway, _provider) = gateway(acts).await;
+        let response = gateway.ask(&stream()).await;
+        assert!(response.whole, "{}", response.text());
+        assert_eq!(charge(&gateway, &response).await, expected, "{events}");
     }
 }
 

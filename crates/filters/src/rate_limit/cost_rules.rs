@@ -1,6 +1,7 @@
 //! What a request has cost when it ends, by what its providers reported and by what they may have done.
 
 use super::cost_maximum::has_price;
+use crate::unreported_output::reported_usage;
 use headgate_core::catalog::price::{BillableMediaOutput, Cost, ExchangeCost, ModelPrice};
 use headgate_core::filter::failed_attempt_usage::{FailedAttemptUsage, FailedAttemptUsages};
 use headgate_core::filter::settlement::ExchangeSettlement;
@@ -62,8 +63,8 @@ impl CostRules {
     ) -> u64 {
         let failed = request.state.get::<FailedAttemptUsages>();
         let in_failure = failed.and_then(|works| works.usage(request.info.attempt));
-        let counted = request.info.usage.counted().or(in_failure);
-        self.attempt_cost(request, counted, settlement, price)
+        let counted = reported_usage(request).or(in_failure.copied());
+        self.attempt_cost(request, counted.as_ref(), settlement, price)
     }
 
     /// What a stream would cost if it ended here.
@@ -251,12 +252,16 @@ fn is_reported(request: &RequestView, counted: Option<&TokenUsage>, price: &Mode
     };
     let protocol = request.protocol.map(Protocol::descriptor);
     let has_output = protocol.is_some_and(|protocol| protocol.has_output_tokens());
+    let is_text = protocol.is_some_and(|protocol| protocol.conversation.is_some());
     let is_output_priced = has_output && prices.charges_output();
     counted.is_some_and(|usage| {
         let is_by_length = price.audio_minute.is_some() && usage.audio_ms.is_some();
         let has_output = !is_output_priced || usage.output_tokens.is_some();
         let is_input_free = prices.all().all(|rates| rates.input == 0);
-        let has_input = is_input_free || usage.input_with_cache().is_some();
+        // No conversation is without input.
+        let input_min = u64::from(is_text);
+        let input = usage.input_with_cache();
+        let has_input = is_input_free || input.is_some_and(|input| input >= input_min);
         is_by_length || has_input && has_output
     })
 }

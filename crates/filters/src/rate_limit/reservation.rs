@@ -1,5 +1,6 @@
 //! What a request has reserved of its caller's limits, settled exactly once however the request ends.
 
+use crate::unreported_output::reported_usage;
 use headgate_core::filter::failed_attempt_usage::FailedAttemptUsages;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::StreamInfo;
@@ -60,7 +61,7 @@ pub fn exchange_tokens(
     settlement: ExchangeSettlement,
     estimate: TokenEstimate,
 ) -> u64 {
-    let used = tokens_used(&request.info, settlement, estimate);
+    let used = tokens_used(&request.info, reported_usage(request), settlement, estimate);
     let failed = request.state.get::<FailedAttemptUsages>();
     let failed = failed.map_or(0, |works| {
         failed_tokens(works, request.info.attempt, estimate)
@@ -70,11 +71,16 @@ pub fn exchange_tokens(
 
 /// The usage that the provider reported. If it reported none or its response broke off: the estimated input, and at
 /// least one output token per event.
-fn tokens_used(info: &StreamInfo, settlement: ExchangeSettlement, estimate: TokenEstimate) -> u64 {
+fn tokens_used(
+    info: &StreamInfo,
+    counted: Option<TokenUsage>,
+    settlement: ExchangeSettlement,
+    estimate: TokenEstimate,
+) -> u64 {
     if !info.may_have_cost {
         return 0;
     }
-    let counted = info.usage.counted().copied().unwrap_or_default();
+    let counted = counted.unwrap_or_default();
     let input = counted.input_with_cache().unwrap_or(estimate.input);
     let output = match (settlement, counted.output_tokens) {
         (ExchangeSettlement::Complete, Some(output)) => output,
@@ -146,7 +152,7 @@ mod tests {
                 ..StreamInfo::default()
             };
             assert_eq!(
-                tokens_used(&info, settlement, ESTIMATE),
+                tokens_used(&info, info.usage.counted().copied(), settlement, ESTIMATE),
                 expected,
                 "{usage:?} {events} {settlement:?}"
             );

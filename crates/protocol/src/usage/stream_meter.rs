@@ -16,6 +16,8 @@ pub struct StreamUsageMeter {
     /// The counts in the first event, in which the output is not yet final.
     at_start: Option<TokenUsage>,
     latest: Option<TokenUsage>,
+    /// Events since the last one with usage.
+    events_after: u64,
     /// The end of an event that is too large to be parsed, as far as it has arrived.
     tail: Vec<u8>,
 }
@@ -26,12 +28,14 @@ impl StreamUsageMeter {
             shape,
             at_start: None,
             latest: None,
+            events_after: 0,
             tail: Vec::new(),
         }
     }
 
     /// Records an event. An event without usage costs one search through its data.
     pub fn event(&mut self, _name: Option<&[u8]>, data: &[u8]) {
+        self.events_after += 1;
         if self.shape.key().find(data).is_none() {
             return;
         }
@@ -49,11 +53,21 @@ impl StreamUsageMeter {
         }
     }
 
+    /// How many events came after the last one with usage. Those that have the start of the usage alone count, too.
+    pub fn events_after_usage(&self) -> u64 {
+        self.events_after
+    }
+
     fn note_latest(&mut self, data: &[u8], path: &[&str]) {
         let found = skim::find(data, path).and_then(|range| read_at(self.shape, data, range));
         if let Some(usage) = found {
-            self.latest = Some(usage.over(self.latest.unwrap_or_default()));
+            self.set_latest(usage);
         }
+    }
+
+    fn set_latest(&mut self, usage: TokenUsage) {
+        self.latest = Some(usage.over(self.latest.unwrap_or_default()));
+        self.events_after = 0;
     }
 
     /// Records a piece of an event that is too large to be parsed, by the usage near its end: providers send it last.
@@ -71,7 +85,7 @@ impl StreamUsageMeter {
             let usage =
                 start.and_then(|start| read_at(self.shape, &tail, after + start..tail.len()));
             if let Some(usage) = usage {
-                self.latest = Some(usage.over(self.latest.unwrap_or_default()));
+                self.set_latest(usage);
             }
         }
         self.tail = tail;
