@@ -9,7 +9,7 @@ use headgate_core::timestamp::rfc3339;
 use headgate_issuance::change::{AppliedChange, ChangeRefusal, ChangeRequest, NewCallerKey};
 use headgate_issuance::issuance::Issuance;
 use headgate_issuance::issued_caller::IssuedCaller;
-use headgate_issuance::lookup::PAGE_MAX;
+use headgate_issuance::lookup::{FoundCaller, PAGE_MAX};
 use headgate_protocol::credential_names::decoded;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
@@ -52,7 +52,7 @@ pub(super) fn list(app: AdminApp, request: Arc<AdminRequest>) -> PageResponse {
         };
         match app.issuance.list(&after, limit).await {
             Ok(page) => {
-                let callers: Vec<Value> = page.callers.iter().map(view).collect();
+                let callers: Vec<Value> = page.callers.iter().map(found_view).collect();
                 let page = json!({"callers": callers, "next": page.next});
                 AppResponse::json(StatusCode::OK, &page)
             }
@@ -68,12 +68,9 @@ pub(super) fn show(app: AdminApp, request: Arc<AdminRequest>) -> PageResponse {
             Err(invalid) => return invalid.response(),
         };
         match app.issuance.find(&name).await {
-            Ok((caller, shadowed_by)) => {
-                let mut page = view(&caller);
-                if let Some(place) = shadowed_by {
-                    page["shadowed_by"] = json!(place);
-                }
-                with_version(AppResponse::json(StatusCode::OK, &page), &caller)
+            Ok(found) => {
+                let page = AppResponse::json(StatusCode::OK, &found_view(&found));
+                with_version(page, &found.caller)
             }
             Err(taken @ ChangeRefusal::Taken { .. }) => {
                 error(StatusCode::NOT_FOUND, &taken.to_string())
@@ -243,6 +240,15 @@ fn applied_response(status: StatusCode, applied: &AppliedChange) -> AppResponse 
     page["repeated"] = applied.is_repeated.into();
     page["warnings"] = applied.warnings.iter().map(problem).collect();
     with_version(AppResponse::json(status, &page), &applied.caller)
+}
+
+/// A caller as it is found.
+fn found_view(found: &FoundCaller) -> Value {
+    let mut page = view(&found.caller);
+    if let Some(place) = &found.shadowed_by {
+        page["shadowed_by"] = json!(place);
+    }
+    page
 }
 
 /// A caller without digests and secrets.

@@ -9,24 +9,27 @@ pub const PAGE_MAX: usize = 200;
 
 /// Callers in the order of their names.
 pub struct IssuedCallerPage {
-    pub callers: Vec<IssuedCaller>,
+    pub callers: Vec<FoundCaller>,
     /// The name after which the next page begins.
     pub next: Option<String>,
 }
 
+/// A caller as the store has it now.
+pub struct FoundCaller {
+    pub caller: IssuedCaller,
+    /// The place of another one that has its name, and is used in its place.
+    pub shadowed_by: Option<String>,
+}
+
 impl Issuance {
-    /// The caller of a name, as the store has it now, and the place of another one that has its name.
+    /// The caller of a name.
     ///
     /// # Errors
     /// There is none, or the store is unreachable.
-    pub async fn find(&self, name: &str) -> Result<(IssuedCaller, Option<String>), ChangeRefusal> {
+    pub async fn find(&self, name: &str) -> Result<FoundCaller, ChangeRefusal> {
         let context = self.context()?;
         let (_, caller) = self.read_live(&context, name).await?;
-        match self.check_names(&caller).await {
-            Ok(()) => Ok((caller, None)),
-            Err(ChangeRefusal::Taken { place, .. }) => Ok((caller, Some(place))),
-            Err(other) => Err(other),
-        }
+        self.with_shadow(caller).await
     }
 
     /// Callers with names after `after`, at most `limit`, which is at most [`PAGE_MAX`].
@@ -57,12 +60,25 @@ impl Issuance {
                 }
                 after = record.key.to_string();
                 let caller = IssuedCaller::open(keys, &record.key, &record.content.value);
-                page.callers
-                    .extend(caller.filter(|caller| !caller.is_deleted()));
+                if let Some(caller) = caller.filter(|caller| !caller.is_deleted()) {
+                    page.callers.push(self.with_shadow(caller).await?);
+                }
             }
             if is_last {
                 return Ok(page);
             }
         }
+    }
+
+    async fn with_shadow(&self, caller: IssuedCaller) -> Result<FoundCaller, ChangeRefusal> {
+        let shadowed_by = match self.check_names(&caller).await {
+            Ok(()) => None,
+            Err(ChangeRefusal::Taken { place, .. }) => Some(place),
+            Err(other) => return Err(other),
+        };
+        Ok(FoundCaller {
+            caller,
+            shadowed_by,
+        })
     }
 }

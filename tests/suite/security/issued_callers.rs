@@ -232,6 +232,16 @@ async fn a_stored_caller_whose_name_routes_yaml_takes_is_shown_and_deleted_and_i
     let shown = ask(&gateway, "GET", "/callers/carl", Value::Null).await;
     assert_eq!(shown.status, 200, "{}", shown.text());
     assert_eq!(shown.json()["shadowed_by"], "routes.yaml");
+    make(&gateway, "dora").await;
+    let listed = ask(&gateway, "GET", "/callers", Value::Null).await.json();
+    let listed = listed["callers"].as_array().unwrap().iter();
+    let listed: Vec<_> = listed
+        .map(|caller| json!([caller["name"], caller["shadowed_by"]]))
+        .collect();
+    assert_eq!(
+        listed,
+        [json!(["carl", "routes.yaml"]), json!(["dora", null])]
+    );
     let changed = ask(&gateway, "PATCH", "/callers/carl", json!({"models": []})).await;
     assert_eq!(changed.status, 409, "{}", changed.text());
     let deleted = ask(&gateway, "DELETE", "/callers/carl", Value::Null).await;
