@@ -113,12 +113,10 @@ fn settle_one(args: &SettleCreateArgs) -> Result<(), CommandError> {
     let id = &args.id;
     let result = with_store(&args.config.path(), async |store, snapshot| {
         let result = settle(store, id, outcome).await?;
-        if let SettleResult::Settled {
-            charge: Some(charge),
-            ..
-        } = &result
-        {
-            record_charge(store, snapshot, charge).await;
+        if let SettleResult::Settled { charges, .. } = &result {
+            for charge in charges {
+                record_charge(store, snapshot, charge).await;
+            }
         }
         Ok(result)
     })?;

@@ -1,6 +1,8 @@
 //! The record of a batch: its models, and the right to settle its usage, once of all gateways. Files of results lead to it.
 
 use crate::claimed_owner::ClaimedBatchOwner;
+use crate::recorded_money::RecordedBatchMoney;
+use headgate_core::catalog::batch_price::BatchPrice;
 use headgate_core::state::calendar::{DAY_MS, unix_ms};
 use headgate_core::state::records::{InsertResult, Record, RecordContent, RecordKind, owned_key};
 use headgate_core::state::{StateStore, StoreUnavailable};
@@ -39,6 +41,9 @@ pub struct BatchRecord {
     /// Unix milliseconds.
     pub created_ms: u64,
     pub is_settled: bool,
+    /// What the create has reserved of budgets in money.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money: Option<RecordedBatchMoney>,
     /// What the configuration does not say of a caller whose name a token has claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed: Option<ClaimedBatchOwner>,
@@ -52,13 +57,16 @@ pub struct RecordedModel {
     pub channel_name: String,
     /// The estimated tokens of its requests.
     pub tokens: u64,
+    /// The prices on the channel as of the create, if it had any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<BatchPrice>,
 }
 
 /// What is stored under the id of a batch, or of a file with its results.
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum BatchIdRecord {
-    Batch(BatchRecord),
+    Batch(Box<BatchRecord>),
     Results(RecordedResults),
 }
 
@@ -108,7 +116,7 @@ impl BatchRecords<'_> {
         let now_ms = unix_ms();
         let expires_ms = now_ms + KEPT_MS;
         let due_ms = record.next_poll_ms(now_ms, expires_ms);
-        let record = BatchIdRecord::Batch(record);
+        let record = BatchIdRecord::Batch(Box::new(record));
         let content = self.content(&record, expires_ms, Some(due_ms));
         self.insert_record(id, content).await
     }
@@ -139,7 +147,7 @@ impl BatchRecords<'_> {
     pub async fn find(&self, id: &str) -> Result<Option<StoredBatch>, StoreUnavailable> {
         Ok(match self.get(id).await? {
             Some((record, BatchIdRecord::Batch(batch))) => {
-                Some(StoredBatch::new(id, record, batch))
+                Some(StoredBatch::new(id, record, *batch))
             }
             _ => None,
         })
@@ -153,7 +161,7 @@ impl BatchRecords<'_> {
         Ok(match self.get(id).await? {
             None => None,
             Some((record, BatchIdRecord::Batch(batch))) => Some(StoredResults {
-                batch: StoredBatch::new(id, record, batch),
+                batch: StoredBatch::new(id, record, *batch),
                 has_usage: true,
             }),
             Some((_, BatchIdRecord::Results(RecordedResults { batch, has_usage }))) => {
@@ -168,10 +176,10 @@ impl BatchRecords<'_> {
     /// # Errors
     /// The store is unreachable. It may have marked the batch.
     pub async fn settle(&self, batch: &StoredBatch) -> Result<bool, StoreUnavailable> {
-        let settled = BatchIdRecord::Batch(BatchRecord {
+        let settled = BatchIdRecord::Batch(Box::new(BatchRecord {
             is_settled: true,
             ..batch.record.clone()
-        });
+        }));
         let content = self.content(&settled, batch.expires_ms, None);
         let (mut version, mut is_settled) = (batch.version, batch.record.is_settled);
         while !is_settled {
@@ -197,7 +205,7 @@ impl BatchRecords<'_> {
         batch: &StoredBatch,
         due_ms: u64,
     ) -> Result<Option<StoredBatch>, StoreUnavailable> {
-        let record = BatchIdRecord::Batch(batch.record.clone());
+        let record = BatchIdRecord::Batch(Box::new(batch.record.clone()));
         let content = self.content(&record, batch.expires_ms, Some(due_ms));
         let records = self.state.records();
         let replaced = records.replace(RecordKind::Batch, &batch.key, batch.version, content);
@@ -277,7 +285,7 @@ pub async fn find_due(
         match serde_json::from_slice(&record.content.value) {
             Ok(BatchIdRecord::Batch(batch)) if !batch.is_settled => {
                 let id = batch.id.clone();
-                let batch = StoredBatch::new(&id, record, batch);
+                let batch = StoredBatch::new(&id, record, *batch);
                 due.push(DueBatch { caller, batch });
             }
             _ => {

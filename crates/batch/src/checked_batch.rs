@@ -1,6 +1,7 @@
 //! A batch whose requests were checked: its models and where they stand, its channels, its tokens.
 
 use crate::request_place::RequestPlace;
+use headgate_core::catalog::batch_work::{BatchDemand, BatchModelDemand, BatchWork};
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::model::{Candidate, Model};
 use headgate_protocol::ids::ReferencedId;
@@ -33,6 +34,8 @@ pub struct BatchModel {
     pub candidates: Vec<Candidate>,
     /// What its requests may cost.
     pub tokens: u64,
+    /// The most that they can have a provider do.
+    pub work: BatchWork,
 }
 
 /// A name of a model as a JSON string.
@@ -60,6 +63,19 @@ impl CheckedBatch {
             if let Some(name) = &names[*model] {
                 edits.replace(span.clone(), name.clone());
             }
+        }
+    }
+
+    /// What a create with its requests needs of budgets in money.
+    pub fn demand(&self, price_percent: u8, param: &'static str) -> BatchDemand {
+        let models = self.models.iter().map(|one| BatchModelDemand {
+            model: one.model.clone(),
+            work: one.work.clone(),
+        });
+        BatchDemand {
+            models: Some(models.collect()),
+            price_percent,
+            param,
         }
     }
 

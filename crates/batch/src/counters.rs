@@ -4,7 +4,7 @@ use headgate_core::catalog::Catalog;
 use headgate_core::catalog::pattern_models::OTHER_MODEL;
 use headgate_core::catalog::price::{Cost, ExchangeCost};
 use headgate_core::feature::metrics::{
-    BackgroundUsage, CostChange, CostChangeLabels, FeatureMetrics, raise, registered,
+    BackgroundUsage, ChargeChange, CostChange, CostChangeLabels, FeatureMetrics, raise, registered,
 };
 use headgate_core::filter::stream_info::SettledUsage;
 use headgate_core::state::lock::lock;
@@ -34,6 +34,7 @@ pub struct BatchCounters {
     settled: [AtomicU64; BatchOutcome::ALL.len()],
     /// What was used since the metrics were read.
     used: Mutex<HashMap<UsageLabels, UsedInBackground>>,
+    charges: Mutex<Vec<ChargeChange>>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -87,6 +88,11 @@ impl BatchCounters {
         self.settled[outcome as usize].load(Ordering::Relaxed)
     }
 
+    /// Adds by how much charges differ from what creates were charged with.
+    pub fn add_charges(&self, changes: Vec<ChargeChange>) {
+        lock(&self.charges).extend(changes);
+    }
+
     /// Adds what a batch has used whose end no request shows. `label` is the name of its caller in metrics.
     pub fn add_usage(
         &self,
@@ -96,7 +102,7 @@ impl BatchCounters {
     ) {
         let model = used.model.as_deref();
         let model = model.map_or(OTHER_MODEL, |model| catalog.metric_label(model, true));
-        let price = used.candidate.price();
+        let price = used.price.as_ref();
         let labels = UsageLabels {
             labels: CostChangeLabels {
                 caller: label.clone(),
@@ -159,6 +165,10 @@ impl FeatureMetrics for BatchMetrics {
             refunded: 0,
         });
         changes.filter(|change| change.added > 0).collect()
+    }
+
+    fn take_charge_changes(&self) -> Vec<ChargeChange> {
+        std::mem::take(&mut *lock(&self.counters.charges))
     }
 
     /// Called after [`Self::take_cost_changes`]: costs that were added in between stay.

@@ -2,10 +2,13 @@
 
 use crate::batch_record::{BatchRecord, RecordedModel};
 use crate::checked_batch::CheckedBatch;
+use headgate_core::catalog::Catalog;
+use headgate_core::catalog::batch_work::{BatchDemand, BatchModelDemand, BatchWork};
 use headgate_core::catalog::channel::Channel;
 use headgate_core::state::calendar::{DAY_MS, unix_ms};
 use headgate_core::state::records::{InsertResult, RecordContent, RecordKind, owned_key};
 use headgate_core::state::{StateStore, StoreUnavailable};
+use headgate_protocol::batch::INPUT_FILE;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -27,6 +30,9 @@ pub struct BatchFileRecord {
     /// For each model: the channel's name for it, and the estimated tokens of its requests. Earlier versions stored neither.
     #[serde(default)]
     pub of_models: Vec<(String, u64)>,
+    /// For each model: the most that its requests can have a provider do. Earlier versions stored none.
+    #[serde(default)]
+    pub work: Vec<BatchWork>,
     /// What a token of a batch of the file costs, in percent of one in a request of its own.
     #[serde(default = "default_price_percent")]
     pub price_percent: u8,
@@ -50,9 +56,29 @@ impl BatchFileRecord {
                 .map(|one| one.model.name.to_string())
                 .collect(),
             of_models: models
+                .clone()
                 .map(|one| (one.name_on(channel).to_owned(), one.tokens))
                 .collect(),
+            work: models.map(|one| one.work.clone()).collect(),
             price_percent,
+        }
+    }
+
+    /// What a batch of the file needs of budgets in money; not known for a file that an earlier version has checked, or for a
+    /// model that the configuration has no more.
+    pub fn demand(&self, catalog: &Catalog) -> BatchDemand {
+        let is_known = self.work.len() == self.models.len();
+        let models = self.models.iter().zip(&self.work);
+        let models: Option<Vec<_>> = models
+            .map(|(name, work)| {
+                let (model, work) = (catalog.get(name)?, work.clone());
+                Some(BatchModelDemand { model, work })
+            })
+            .collect();
+        BatchDemand {
+            models: models.filter(|_| is_known),
+            price_percent: self.price_percent,
+            param: INPUT_FILE,
         }
     }
 
@@ -66,6 +92,7 @@ impl BatchFileRecord {
                 name: name.clone(),
                 channel_name,
                 tokens,
+                price: None,
             }
         });
         BatchRecord {

@@ -7,8 +7,9 @@
 mod tests;
 
 use crate::batch_record::{BatchRecord, BatchRecords, DueBatch, StoredBatch, find_due};
+use crate::batch_usage::BatchUsage;
 use crate::claimed_owner::ClaimedBatchOwner;
-use crate::settlement::{BatchUsage, EndedBatch, UsageSettler};
+use crate::settlement::{EndedBatch, UsageSettler};
 use headgate_core::catalog::caller::{Caller, Callers};
 use headgate_core::catalog::channel::{Channel, TimeoutOverrides};
 use headgate_core::catalog::model::Candidate;
@@ -92,6 +93,7 @@ impl BatchPoller {
                 state: state.clone(),
                 catalog: snapshot.catalog.clone(),
                 counters: snapshot.features.get(),
+                levels: snapshot.features.get(),
             },
             callers: snapshot.callers.clone(),
         })

@@ -4,12 +4,13 @@ mod field_path;
 mod models;
 
 use crate::check_queue::CheckAudience;
-use crate::checked_batch::{CheckedBatch, ModelNameSpan, PlacedId};
+use crate::checked_batch::{BatchModel, CheckedBatch, ModelNameSpan, PlacedId};
 use crate::request_place::RequestPlace;
 use crate::rules::{BatchEndpoint, BatchRules};
 use bytes::Bytes;
 use headgate_core::catalog::caller::Caller;
 use headgate_core::catalog::model::Model;
+use headgate_core::catalog::price_maximum::WorkMaximum;
 use headgate_core::filter::schema_fault::{VIOLATIONS_MAX, from_violations};
 use headgate_protocol::batch::{BatchRequest, file_lines};
 use headgate_protocol::estimate::{TOKENS_MAX, TokenEstimate};
@@ -113,7 +114,7 @@ impl<'r> RequestChecker<'r> {
             .map_err(|error| malformed(place, &error))?;
         check_schema(place, endpoint, &self.batch.models[model].model, &body)?;
         self.add_ids(place, &body)?;
-        self.add_tokens(endpoint, model, &body);
+        self.add_tokens(place, endpoint, model, &body);
         self.batch.requests += 1;
         Ok(())
     }
@@ -227,15 +228,28 @@ impl<'r> RequestChecker<'r> {
         Ok(())
     }
 
-    fn add_tokens(&mut self, endpoint: &BatchEndpoint, model: usize, body: &JsonDocument) {
+    fn add_tokens(
+        &mut self,
+        place: RequestPlace,
+        endpoint: &BatchEndpoint,
+        model: usize,
+        body: &JsonDocument,
+    ) {
         let output_default = match endpoint.protocol.descriptor().has_output_tokens() {
             true => self.rules.default_output_tokens,
             false => 0,
         };
         let tokens = TokenEstimate::from_body(body, output_default).total();
         self.batch.tokens = self.batch.tokens.saturating_add(tokens).min(TOKENS_MAX);
-        let of_model = &mut self.batch.models[model].tokens;
+        let BatchModel {
+            tokens: of_model,
+            work,
+            model,
+            ..
+        } = &mut self.batch.models[model];
         *of_model = of_model.saturating_add(tokens).min(TOKENS_MAX);
+        let most = WorkMaximum::from_body(body, endpoint.protocol, model);
+        work.add(&most, || place.to_string());
     }
 }
 

@@ -8,7 +8,8 @@ mod tests;
 pub use names::PlatformModelNames;
 
 use crate::batch_record::StoredResults;
-use crate::settlement::{BatchUsage, UsageByLength, UsageSettler};
+use crate::batch_usage::{BatchUsage, UsageByLength};
+use crate::settlement::UsageSettler;
 use bytes::{Bytes, BytesMut};
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::price::ModelPrice;
@@ -46,6 +47,8 @@ struct LineCounts {
     unknown_models: u64,
     /// The first count that cannot be true; the usage of its line is not added up.
     implausible: Option<&'static str>,
+    /// Responses that are no errors, and lack usage that has a price.
+    unmetered: u64,
 }
 
 impl ResultsMapper {
@@ -61,6 +64,7 @@ impl ResultsMapper {
                 by_model: vec![UsageByLength::new(); record.models.len()],
                 unknown_models: 0,
                 implausible: None,
+                unmetered: 0,
             },
             settler,
             channel,
@@ -97,10 +101,10 @@ impl ResponsePieceMapper for ResultsMapper {
                 return;
             }
             let implausible = self.counts.implausible;
-            let is_read = long_lines + unknown_models == 0 && self.counts.shape.is_some();
+            let is_read = long_lines + unknown_models + self.counts.unmetered == 0;
             let used = BatchUsage {
                 by_model: std::mem::take(&mut self.counts.by_model),
-                is_complete: is_read && implausible.is_none(),
+                is_complete: is_read && self.counts.shape.is_some() && implausible.is_none(),
                 implausible,
             };
             let settled = self.settler.settle(request, &self.channel, batch, used);
@@ -149,15 +153,26 @@ impl LineCounts {
             .shape
             .and_then(|shape| usage::from_json(shape, response));
         let Some(usage) = usage else {
+            self.unmetered += u64::from(!is_error(response));
             return;
         };
         if let Some(count) = usage.implausible_count(1) {
             self.implausible.get_or_insert(count);
         } else if let Some(by_length) = self.by_model.get_mut(index) {
             let price = self.prices.get(index).and_then(Option::as_ref);
+            let tokens = price.and_then(|price| price.tokens.as_ref());
+            let is_output_priced = tokens.is_some_and(|prices| prices.charges_output());
+            let lacks_output = usage.output_tokens.is_none() && is_output_priced;
+            self.unmetered += u64::from(lacks_output);
             let length = price.map_or(0, |price| price.shortest_input(&usage));
             let sum = by_length.entry(length).or_default();
             *sum = sum.plus(usage);
         }
     }
+}
+
+/// Whether the body of a response is an error.
+fn is_error(response: &[u8]) -> bool {
+    let error = skim::find(response, &["error"]);
+    error.is_some_and(|span| response[span] != *b"null")
 }

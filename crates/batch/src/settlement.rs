@@ -1,7 +1,9 @@
 //! Settles the usage of a batch that has ended: once, by model, and against the limits of its caller.
 
-use crate::batch_record::{BatchRecord, BatchRecords, StoredBatch};
-use crate::counters::{BatchCounters, BatchOutcome};
+use crate::batch_charge::{BatchCharge, settle_money};
+use crate::batch_record::{BatchRecord, BatchRecords, RecordedModel, StoredBatch};
+use crate::batch_usage::BatchUsage;
+use crate::counters::BatchCounters;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::caller::Caller;
 use headgate_core::catalog::channel::Channel;
@@ -11,15 +13,11 @@ use headgate_core::filter::descriptor::BuildContext;
 use headgate_core::filter::stream_info::{SettledUsage, SettledUsages, UsageReport};
 use headgate_core::filter::view::RequestView;
 use headgate_core::state::admission::AdmissionTicket;
+use headgate_core::state::budget_levels::BudgetLevels;
 use headgate_core::state::clock::ClockReading;
 use headgate_core::state::{StateStore, StoreUnavailable};
-use headgate_protocol::usage::TokenUsage;
 use headgate_protocol::{ChannelProtocol, Protocol};
-use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// The most requests of a batch whose record has no number of them.
-const REQUESTS_MAX: u64 = 1_000_000;
 
 /// Settles the usage of batches.
 #[derive(Clone)]
@@ -27,20 +25,7 @@ pub struct UsageSettler {
     pub state: Arc<dyn StateStore>,
     pub catalog: Arc<Catalog>,
     pub counters: Arc<BatchCounters>,
-}
-
-/// The sums of the requests for a model, by the input tokens of each as far as the prices depend on them.
-pub type UsageByLength = BTreeMap<u64, TokenUsage>;
-
-/// What is known of the usage of a batch that has ended.
-#[derive(Debug)]
-pub struct BatchUsage {
-    /// For each model of the batch.
-    pub by_model: Vec<UsageByLength>,
-    /// Whether that is all.
-    pub is_complete: bool,
-    /// A count that the provider reports and that cannot be true; it is not among the others.
-    pub implausible: Option<&'static str>,
+    pub levels: Arc<BudgetLevels>,
 }
 
 /// A batch, the caller whom it counts for, and the channel that has it, if the configuration has them.
@@ -58,81 +43,13 @@ pub struct SettledBatch {
     pub usages: Vec<SettledUsage>,
 }
 
-impl BatchUsage {
-    /// No usage is known, although requests were processed.
-    pub const UNKNOWN: Self = Self {
-        by_model: Vec::new(),
-        is_complete: false,
-        implausible: None,
-    };
-
-    /// No request was processed.
-    pub const NOTHING: Self = Self {
-        by_model: Vec::new(),
-        is_complete: true,
-        implausible: None,
-    };
-
-    /// The usage of all requests, shared out among the models by their estimates, unless it cannot be true.
-    pub fn from_total(total: TokenUsage, record: &BatchRecord) -> Self {
-        let requests = match record.requests {
-            0 => REQUESTS_MAX,
-            known => known,
-        };
-        if let Some(count) = total.implausible_count(requests) {
-            return Self {
-                implausible: Some(count),
-                ..Self::UNKNOWN
-            };
-        }
-        // How long each of them was is not known.
-        let input = total.input_with_cache().unwrap_or(0);
-        let length = match record.requests {
-            0 => 0,
-            known => input.div_ceil(known),
-        };
-        let models = record.models.iter();
-        let whole: u64 = models.clone().map(|model| model.tokens).sum();
-        let shares = models.map(|model| match record.models.len() {
-            1 => total,
-            _ => share(total, model.tokens, whole),
-        });
-        Self {
-            by_model: shares.map(|share| [(length, share)].into()).collect(),
-            ..Self::NOTHING
-        }
-    }
-
-    fn sum(&self) -> Option<TokenUsage> {
-        let known = self.by_model.iter().flat_map(BTreeMap::values).copied();
-        known.reduce(TokenUsage::plus)
-    }
-
-    fn outcome(&self) -> BatchOutcome {
-        match (self.sum(), self.implausible) {
-            (_, Some(_)) => BatchOutcome::Implausible,
-            (Some(_), None) => BatchOutcome::Reported,
-            (None, None) if self.is_complete => BatchOutcome::Unused,
-            (None, None) => BatchOutcome::Estimated,
-        }
-    }
-
-    fn report(&self) -> UsageReport {
-        match (self.sum(), self.outcome()) {
-            (Some(sum), _) => UsageReport::Counted(sum),
-            (None, BatchOutcome::Implausible) => UsageReport::Implausible,
-            (None, BatchOutcome::Estimated) => UsageReport::Missing,
-            (None, _) => UsageReport::NotMetered,
-        }
-    }
-}
-
 impl UsageSettler {
     pub fn new(context: &BuildContext<'_>) -> Self {
         Self {
             state: context.state.clone(),
             catalog: context.catalog.clone(),
             counters: context.features.get(),
+            levels: context.features.get(),
         }
     }
 
@@ -201,22 +118,31 @@ impl UsageSettler {
         if let Some(caller) = ended.caller {
             self.correct_limits(caller, record, &used);
         }
+        let money = record.money.as_ref();
+        let charge = money.and_then(|money| {
+            let charge = settle_money(money, (&*self.state, &self.levels), record, &used)?;
+            let changes = charge.changes(owner, record);
+            self.counters.add_charges(changes);
+            Some(charge)
+        });
         self.counters.count(used.outcome());
-        log(ended, &used, id);
+        log(ended, &used, charge.as_ref(), id);
         let report = used.report();
         let models = record.models.iter().zip(used.by_model);
         let mut usages = Vec::new();
-        for (model, by_length) in models {
+        for (recorded, by_length) in models {
             let Some(channel) = ended.channel else {
                 break;
             };
-            let (model, candidate) = self.candidate(channel, record, &model.name);
+            let (model, candidate) = self.candidate(channel, record, &recorded.name);
+            let price = price(recorded, &candidate);
             usages.extend(
                 by_length
                     .into_iter()
                     .map(|(input_length, usage)| SettledUsage {
                         model: model.clone(),
                         candidate: candidate.clone(),
+                        price: price.clone(),
                         usage,
                         input_length,
                         price_percent: record.price_percent,
@@ -226,7 +152,7 @@ impl UsageSettler {
         Ok(Some(SettledBatch { report, usages }))
     }
 
-    /// The prices of each model of a batch, if its channel has any.
+    /// The prices of each model of a batch, if it has any.
     pub fn prices(
         &self,
         channel: &Arc<Channel>,
@@ -235,7 +161,7 @@ impl UsageSettler {
         let models = record.models.iter();
         let prices = models.map(|model| {
             let (_, candidate) = self.candidate(channel, record, &model.name);
-            candidate.model?.price.clone()
+            price(model, &candidate)
         });
         prices.collect()
     }
@@ -290,24 +216,14 @@ impl UsageSettler {
     }
 }
 
-/// A share of the counts, `part` of `whole`, rounded down.
-fn share(total: TokenUsage, part: u64, whole: u64) -> TokenUsage {
-    let share = |count: u64| {
-        let product = u128::from(count) * u128::from(part);
-        u64::try_from(product / u128::from(whole.max(1))).unwrap_or(u64::MAX)
-    };
-    TokenUsage {
-        input_tokens: total.input_tokens.map(share),
-        output_tokens: total.output_tokens.map(share),
-        total_tokens: total.total_tokens.map(share),
-        cached_input_tokens: total.cached_input_tokens.map(share),
-        cache_write_tokens: total.cache_write_tokens.map(share),
-        reasoning_tokens: total.reasoning_tokens.map(share),
-        ..total
-    }
+/// The prices of a model as of the create of its batch; those of today if the record has none.
+fn price(model: &RecordedModel, candidate: &Candidate) -> Option<Arc<ModelPrice>> {
+    let recorded = model.price.as_ref();
+    let recorded = recorded.map(|price| Arc::new(price.to_price()));
+    recorded.or_else(|| candidate.model.as_ref()?.price.clone())
 }
 
-fn log(ended: EndedBatch<'_>, used: &BatchUsage, id: Option<&str>) {
+fn log(ended: EndedBatch<'_>, used: &BatchUsage, charge: Option<&BatchCharge>, id: Option<&str>) {
     let (batch, record) = (&*ended.stored.id, &ended.stored.record);
     let caller = &**ended.owner;
     let channel = ended
@@ -324,6 +240,8 @@ fn log(ended: EndedBatch<'_>, used: &BatchUsage, id: Option<&str>) {
     }
     let sum = used.sum();
     let counted_tokens = record.counted;
+    let reserved = charge.map(|it| tracing::field::display(it.reserved()));
+    let charge = charge.map(|it| tracing::field::display(it.charge()));
     match (sum, used.is_complete) {
         (None, false) => tracing::warn!(
             id,
@@ -331,6 +249,8 @@ fn log(ended: EndedBatch<'_>, used: &BatchUsage, id: Option<&str>) {
             caller,
             channel,
             counted_tokens,
+            charge,
+            reserved,
             "a batch stays at its estimate and has no cost: its usage is not known"
         ),
         _ => tracing::info!(
@@ -341,6 +261,8 @@ fn log(ended: EndedBatch<'_>, used: &BatchUsage, id: Option<&str>) {
             input_tokens = sum.and_then(|sum| sum.input_with_cache()),
             output_tokens = sum.and_then(|sum| sum.output_tokens),
             counted_tokens,
+            charge,
+            reserved,
             is_complete = used.is_complete,
             "usage of a batch settled"
         ),

@@ -1,5 +1,7 @@
 //! `rate_limit`: admits requests within their caller's limits, and settles on the actual usage.
 
+mod batch_costs;
+mod batch_money;
 pub(crate) mod budget_findings;
 pub(crate) mod budget_metrics;
 mod channel_budget;
@@ -10,18 +12,22 @@ mod later_admission;
 pub(crate) mod live_budget;
 mod money;
 mod need;
+mod priced_maximum;
 mod reservation;
 mod run_call;
 mod run_demand;
 mod run_name;
 pub(crate) mod run_page;
 mod run_refusal;
+mod store_failure;
 mod stream_budget;
 mod stream_guard;
 mod ticket;
 
 use channel_budget::ChannelReservations;
+use headgate_core::catalog::batch_work::BatchDemand;
 use headgate_core::catalog::caller::Caller;
+use headgate_core::filter::batch_reservation::BatchReservation;
 use headgate_core::filter::body_edit::EditedBody;
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, FilterProvision,
@@ -29,18 +35,17 @@ use headgate_core::filter::descriptor::{
 };
 use headgate_core::filter::run_name::run_name;
 use headgate_core::filter::settlement::ExchangeSettlement;
-use headgate_core::filter::stream_info::{QuotaDecision, SettledUsages};
+use headgate_core::filter::stream_info::SettledUsages;
 use headgate_core::filter::view::{AttemptView, RequestView};
 use headgate_core::filter::{Filter, FilterAction, FilterDeclaration, HookResult};
 use headgate_core::state::admission::{AdmissionLimit, AdmissionResult, LimitStatus};
 use headgate_core::state::budget_levels::BudgetLevels;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::caller_permit::CallerPermit;
-use headgate_core::state::log_throttle::LogThrottle;
 use headgate_core::state::run::RunName;
-use headgate_core::state::{OnStoreFailure, StateStore, StoreFuture, StoreUnavailable};
+use headgate_core::state::{StateStore, StoreFuture, StoreUnavailable};
 use headgate_protocol::Protocol;
-use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::fault::Fault;
 use later_admission::FallbackReservations;
 use live_budget::LiveBudgets;
 use money::{NewReservation, ReservedMoney};
@@ -128,6 +133,9 @@ impl Filter for RateLimitFilter {
             return HookResult::next();
         };
         let caller = caller.clone();
+        if let Some(batch) = request.state.get::<BatchDemand>().cloned() {
+            return HookResult::later(self.admit_batch(request, caller, batch));
+        }
         let model = request.model().cloned();
         let limits = &*caller.limits.for_model(model.as_deref());
         let is_free = limits.is_empty() && caller.limits.runs().is_none();
@@ -172,6 +180,9 @@ impl Filter for RateLimitFilter {
         request: &'a RequestView,
         attempt: &'a mut AttemptView,
     ) -> HookResult<'a, ()> {
+        if let Some(batch) = request.state.get::<BatchReservation>() {
+            batch.note_channel(&attempt.candidate.channel.name);
+        }
         let reserved = request.state.get::<ReservedMoney>();
         let shortage = match reserved.filter(|_| counts_money(request)) {
             Some(reserved) => reserved.shortage(request, attempt),
@@ -218,6 +229,7 @@ impl Filter for RateLimitFilter {
     fn on_done(&self, request: &mut RequestView, settlement: ExchangeSettlement) {
         if counts_money(request) {
             ReservedMoney::settle(request, settlement, &self.levels);
+            self.settle_batch(request);
         }
         ChannelReservations::settle(request, settlement, &self.levels);
         FallbackReservations::settle(request, settlement);
@@ -297,49 +309,12 @@ impl RateLimitFilter {
             self.levels.note(limits, statuses, cost.currency(), unnamed);
         }
     }
-
-    /// Applies the operator's choice (`on_store_failure`) when the limits cannot be checked. Money is never spent unchecked.
-    fn decide_without_store(
-        &self,
-        request: &mut RequestView,
-        need: &RequestNeed,
-        error: StoreUnavailable,
-    ) -> Result<FilterAction, Fault> {
-        let on_store_failure = match need.must_be_checked() {
-            true => OnStoreFailure::Deny,
-            false => self.state.on_store_failure(),
-        };
-        if may_warn() {
-            tracing::warn!(%error, ?on_store_failure, "state store is unreachable; limits not checked");
-        }
-        match on_store_failure {
-            OnStoreFailure::Allow => {
-                request.info.quota = QuotaDecision::Unchecked;
-                Ok(FilterAction::Continue)
-            }
-            OnStoreFailure::Deny => Err(unchecked_limits(error)),
-        }
-    }
-}
-
-fn unchecked_limits(error: StoreUnavailable) -> Fault {
-    Fault::new(
-        FaultKind::Overloaded,
-        "the gateway cannot check the limits of this API key: its state store is unreachable; try again",
-    )
-    .source(error)
 }
 
 /// Whether a budget in money applies to the request.
 fn counts_money(request: &RequestView) -> bool {
     let caller = request.caller.as_ref();
     caller.is_some_and(|caller| caller.limits.counts_money())
-}
-
-/// Whether an unreachable store may be warned of now.
-fn may_warn() -> bool {
-    static THROTTLE: LogThrottle = LogThrottle::new();
-    THROTTLE.admits()
 }
 
 /// Whether metrics have the name of the request's caller.
@@ -352,9 +327,12 @@ fn caller_has_label(request: &RequestView) -> bool {
 mod tests {
     use super::*;
     use headgate_core::catalog::limits::CallerLimits;
+    use headgate_core::filter::stream_info::QuotaDecision;
+    use headgate_core::state::OnStoreFailure;
     use headgate_core::state::admission::LimitKind;
     use headgate_core::state::test_stores::UnreachableStore;
     use headgate_protocol::Protocol;
+    use headgate_protocol::fault::FaultKind;
     use http::{HeaderMap, Method};
 
     fn request() -> RequestView {

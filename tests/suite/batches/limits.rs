@@ -47,21 +47,3 @@ async fn an_upload_counts_no_tokens_and_a_batch_that_is_too_large_is_refused() {
     let file = upload_lines(&gateway, &lines).await;
     assert_eq!(gateway.ask(&create(&file)).await.status, 429);
 }
-
-#[tokio::test]
-async fn a_caller_with_a_budget_in_money_creates_no_batch() {
-    let simulator = Simulator::start().await;
-    let mut config: Value = batch_config(&simulator.url(), &simulator.url());
-    config["prices"] = json!({"models": {"*": {"input": 1}}});
-    config["callers"][0]["limits"] = json!({"cost_per_day": 100});
-    let gateway = Gateway::start(&config).await;
-    let file = upload_lines(&gateway, &[line("a", "demo-small")]).await;
-    let before = received(&simulator).await;
-    let inline = create_messages(&json!([entry("a", "demo-small")]));
-    for create in [create(&file), inline] {
-        let refused = gateway.ask(&create).await;
-        assert_eq!(refused.status, 403, "{}", refused.text());
-        assert!(refused.text().contains("budget"), "{}", refused.text());
-    }
-    assert_eq!(received(&simulator).await, before);
-}

@@ -1,5 +1,8 @@
 //! Tests of batches: each request is checked as if it came alone, and a batch is made once, by who uploaded its file.
 
+mod budget_ends;
+mod budget_holders;
+mod budgets;
 mod busy_checks;
 mod creates;
 mod files;

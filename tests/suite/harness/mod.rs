@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod admin;
+pub mod batch_budgets;
 pub mod batches;
 pub mod caching;
 pub mod certificates;

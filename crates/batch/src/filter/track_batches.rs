@@ -1,9 +1,10 @@
 //! `track_batches`: settles the usage of batches that have ended, and forgets files that are deleted.
 
 use crate::batch_record::{BatchRecords, StoredBatch};
+use crate::batch_usage::BatchUsage;
 use crate::file_record::BatchFileRecord;
 use crate::results::PlatformModelNames;
-use crate::settlement::{BatchUsage, UsageSettler};
+use crate::settlement::UsageSettler;
 use bytes::Bytes;
 use headgate_core::filter::descriptor::{ChainSide, FilterChainRules, FilterDescriptor};
 use headgate_core::filter::response_inputs::ResponseVaryInputs;

@@ -111,6 +111,7 @@ impl World {
                 state: self.state.clone(),
                 catalog: self.catalog.clone(),
                 counters: self.counters.clone(),
+                levels: Arc::default(),
             },
         }
     }
@@ -138,6 +139,7 @@ impl World {
                 name: "demo".into(),
                 channel_name: "sim".into(),
                 tokens: 10,
+                price: None,
             }],
             requests: 1,
             poll_ms: HOUR_MS,

@@ -4,6 +4,7 @@ use super::RequestChecker;
 use crate::checked_batch::BatchModel;
 use crate::request_place::RequestPlace;
 use crate::rules::BatchEndpoint;
+use headgate_core::catalog::batch_work::BatchWork;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::model::{Candidate, Model};
 use headgate_protocol::fault::Fault;
@@ -38,6 +39,7 @@ impl RequestChecker<'_> {
             place,
             candidates,
             tokens: 0,
+            work: BatchWork::default(),
         };
         self.batch.channels = self.common_channels(&model)?;
         self.models.insert(name.to_owned(), self.batch.models.len());

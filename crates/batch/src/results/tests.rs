@@ -11,6 +11,7 @@ fn record(models: &[(&str, &str)]) -> BatchRecord {
         name: (*name).into(),
         channel_name: (*channel_name).into(),
         tokens: 1,
+        price: None,
     });
     BatchRecord {
         endpoint: "/v1/chat/completions".into(),
@@ -28,6 +29,7 @@ fn counts(models: &[(&str, &str)], protocol: Protocol) -> LineCounts {
         by_model: vec![UsageByLength::new(); models.len()],
         unknown_models: 0,
         implausible: None,
+        unmetered: 0,
     }
 }
 
@@ -215,5 +217,29 @@ fn usage_that_cannot_be_true_is_not_added_up() {
             (used.implausible, used.is_complete),
             (expected, expected.is_none())
         );
+    }
+}
+
+#[test]
+fn responses_without_usage_are_counted_and_errors_are_not() {
+    let of_file = |body: &str| format!("{{\"response\":{{\"body\":{body}}}}}\n");
+    for (line, unmetered) in [
+        (of_file(r#"{"model":"large","error":null}"#), 1),
+        (of_file(r#"{"model":"large","usage":null}"#), 1),
+        (
+            of_file(r#"{"model":"large","usage":{"prompt_tokens":1}}"#),
+            0,
+        ),
+        (of_file(r#"{"error":{"message":"model"}}"#), 0),
+        (
+            r#"{"response":null,"error":{"code":"batch_expired"}}"#.into(),
+            0,
+        ),
+        (r#"{"result":{"type":"errored","error":{}}}"#.into(), 0),
+        (r#"{"result":{"message":{"model":"large"}}}"#.into(), 1),
+    ] {
+        let mut counts = counts(&[("demo", "large")], Protocol::Chat);
+        counts.add(line.as_bytes(), &mut BytesMut::new());
+        assert_eq!(counts.unmetered, unmetered, "{line}");
     }
 }

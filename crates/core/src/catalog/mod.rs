@@ -3,6 +3,8 @@
 pub mod affinity;
 pub mod base_path;
 pub mod base_url;
+pub mod batch_price;
+pub mod batch_work;
 pub mod by_model_name;
 pub mod caller;
 pub mod caller_key;
@@ -29,6 +31,7 @@ pub mod price_maximum;
 pub mod public_url;
 pub mod run_limits;
 pub mod served_names;
+pub mod text_work;
 pub mod token_prices;
 mod verified_keys;
 pub mod webhook_secret;

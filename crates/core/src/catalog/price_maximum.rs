@@ -48,8 +48,21 @@ impl ModelPrice {
     /// # Errors
     /// Nothing limits its cost.
     pub fn bound(&self, work: &WorkMaximum) -> Result<u64, UnboundedCost> {
+        self.bound_together(work, work.input_tokens)
+    }
+
+    /// The most that requests can cost that may use this much together; the longest input of one of them has
+    /// `longest_input` tokens.
+    ///
+    /// # Errors
+    /// Nothing limits their cost.
+    pub fn bound_together(
+        &self,
+        work: &WorkMaximum,
+        longest_input: u64,
+    ) -> Result<u64, UnboundedCost> {
         let tokens = match &self.tokens {
-            Some(prices) => prices.bound(work)?,
+            Some(prices) => prices.bound(work, longest_input)?,
             None => 0,
         };
         let images = u128::from(self.image.unwrap_or(0)) * u128::from(work.images);
@@ -67,6 +80,12 @@ impl ModelPrice {
         let sum = parts.into_iter().fold(0, u128::saturating_add);
         let least = u128::from(!self.is_free());
         Ok(Cost::from_nanos(sum.max(least)).0)
+    }
+
+    /// Whether anything of a request has a price.
+    pub fn is_priced(&self) -> bool {
+        let is_other = self.image.is_some() || self.audio_minute.is_some() || self.credit.is_some();
+        self.tokens.is_some() || self.video.is_some() || is_other
     }
 
     /// Whether audio costs by its length or its tokens.
@@ -94,9 +113,9 @@ impl TokenPrices {
     }
 
     /// By the dearest of the prices that the input may get, which are not always those of the longest one.
-    fn bound(&self, work: &WorkMaximum) -> Result<u128, UnboundedCost> {
+    fn bound(&self, work: &WorkMaximum, longest_input: u64) -> Result<u128, UnboundedCost> {
         let mut dearest = 0;
-        for rates in self.up_to(work.input_tokens) {
+        for rates in self.up_to(longest_input) {
             dearest = dearest.max(rates.bound(work)?);
         }
         Ok(dearest)

@@ -1,12 +1,13 @@
 //! Prices of tokens as built: those of a model, and others for requests with a long input.
 
 use headgate_protocol::usage::TokenUsage;
+use serde::{Deserialize, Serialize};
 
 /// Tokens that a price of tokens is the price of.
 pub(super) const TOKENS_PER_PRICE: u128 = 1_000_000;
 
 /// Prices of a million tokens, in billionths of the currency's unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenRates {
     pub input: u64,
     pub cached_input: u64,
@@ -16,15 +17,16 @@ pub struct TokenRates {
 }
 
 /// What the tokens of a model cost, by the length of the input.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenPrices {
     pub base: TokenRates,
     /// In ascending order of `above`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub long_input: Vec<LongInputRates>,
 }
 
 /// What all tokens of a request cost whose input is longer than a number of tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LongInputRates {
     /// Input tokens that a request has more of, those of the provider's cache included.
     pub above: u64,

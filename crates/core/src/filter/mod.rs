@@ -3,6 +3,7 @@
 //! Each built-in filter has its own file in this folder.
 
 pub mod affinity_key;
+pub mod batch_reservation;
 pub mod body;
 pub mod body_edit;
 pub mod body_limit;

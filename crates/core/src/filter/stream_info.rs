@@ -4,7 +4,7 @@ use super::LocalReply;
 use crate::callout::CallOutcome;
 use crate::catalog::fallback::FallbackCause;
 use crate::catalog::model::{Candidate, Model};
-use crate::catalog::price::{Cost, ExchangeCost};
+use crate::catalog::price::{ExchangeCost, ModelPrice};
 use crate::state::admission::LimitKind;
 use crate::state::run::RunLimit;
 use crate::subrequest::UpstreamRequestIdSlot;
@@ -105,6 +105,8 @@ pub struct SettledUsage {
     pub model: Option<Arc<Model>>,
     /// With the protocol of the requests.
     pub candidate: Candidate,
+    /// The prices as of the create; `None` if the configuration has none.
+    pub price: Option<Arc<ModelPrice>>,
     /// The sum of the requests.
     pub usage: TokenUsage,
     /// Input tokens of a request, as far as the prices depend on them.
@@ -114,17 +116,10 @@ pub struct SettledUsage {
 }
 
 impl SettledUsage {
-    /// What it costs; `None` if the configuration has no prices. Rounded to the nearest billionth.
+    /// What it costs; `None` if it has no prices.
     pub fn cost(&self) -> Option<ExchangeCost> {
-        let price = self.candidate.price()?;
-        let cost = price.cost_by_length(self.input_length, Some(&self.usage), None);
-        Some(match cost {
-            ExchangeCost::Priced(Cost(nanos)) => {
-                let share = (u128::from(nanos) * u128::from(self.price_percent) + 50) / 100;
-                ExchangeCost::Priced(Cost::from_nanos(share))
-            }
-            other => other,
-        })
+        let price = self.price.as_ref()?;
+        Some(price.batch_cost(self.input_length, &self.usage, self.price_percent))
     }
 }
 

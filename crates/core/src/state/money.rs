@@ -98,6 +98,11 @@ impl ChannelCreateReservation {
         *lock(&self.0) = Some(reserved);
     }
 
+    /// Forgets what an earlier attempt has reserved, which was on another channel.
+    pub fn clear(&self) {
+        *lock(&self.0) = None;
+    }
+
     /// The reservation for whoever settles it: it is not settled at the end of the exchange.
     pub fn take(&mut self) -> Option<MoneyReservation> {
         lock(&self.0).take()

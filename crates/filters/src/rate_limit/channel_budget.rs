@@ -1,12 +1,16 @@
 //! Budgets in money of channels: each attempt reserves what it may cost on its channel, and a channel without room for that is
 //! passed over.
 
-use super::cost_maximum::{CostMaximum, attempt_bound};
+use super::RateLimitFilter;
+use super::batch_money::may_be_made;
+use super::cost_maximum::attempt_bound;
 use super::cost_rules::CostRules;
 use super::headers::resets;
 use super::need::estimate;
+use super::priced_maximum::CostMaximum;
+use super::store_failure::may_warn;
 use super::stream_budget::StreamBudgets;
-use super::{RateLimitFilter, may_warn};
+use headgate_core::catalog::batch_work::BatchDemand;
 use headgate_core::catalog::price::ModelPrice;
 use headgate_core::filter::failed_attempt_usage::FailedAttemptUsages;
 use headgate_core::filter::settlement::ExchangeSettlement;
@@ -126,9 +130,12 @@ impl ChannelReservation {
     }
 }
 
-/// Whether the reservation stays after the exchange: until the task of a video has ended, or because the provider may have
-/// accepted a create.
+/// Whether the reservation stays after the exchange: until the task of a video or the batch has ended, or because the provider
+/// may have accepted a create.
 fn is_settled_later(request: &RequestView) -> bool {
+    if request.state.get::<BatchDemand>().is_some() {
+        return may_be_made(request);
+    }
     let create = request.state.get::<ChannelCreateReservation>();
     create.is_some_and(|create| {
         !create.is_there() || request.info.processing == UpstreamProcessing::Unknown
@@ -144,6 +151,9 @@ impl RateLimitFilter {
         request: &RequestView,
         attempt: &AttemptView,
     ) -> Result<Option<CostMaximum>, Fault> {
+        if let Some(create) = request.state.get::<ChannelCreateReservation>() {
+            create.clear();
+        }
         let has_budget = !attempt.candidate.channel.budgets.is_empty();
         if !has_budget || request.state.get::<ChannelReservations>().is_none() {
             return Ok(None);

@@ -1,25 +1,19 @@
 //! The most that a request can cost: on the dearest of its channels, by what its body asks for.
 
+use super::batch_costs::{batch_maximum, batch_maximum_on};
+use super::priced_maximum::CostMaximum;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::{Candidate, Model};
 use headgate_core::catalog::price::ModelPrice;
 use headgate_core::catalog::price_maximum::{UnboundedCost, VideoMaximum, WorkMaximum};
 use headgate_core::filter::body::RequestBody;
-use headgate_core::filter::state::RequestTokenCount;
 use headgate_core::filter::view::RequestView;
 use headgate_core::task::family::RequestedVideo;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::form::FormPart;
-use headgate_protocol::json::{DocumentNode, JsonDocument, ValueKind};
-use headgate_protocol::token_maximum::TokenMaximum;
+use headgate_protocol::json::{JsonDocument, ValueKind};
 use headgate_protocol::{GenerationMedium, Protocol};
-use std::num::NonZeroU64;
-use std::sync::Arc;
 
-/// Tokens that an image of a request counts at most, whatever the length of its encoding.
-pub(super) const IMAGE_TOKENS: u64 = 5_000;
-/// Images of a series whose number the request leaves to the provider.
-const SERIES_IMAGES: u64 = 15;
 /// The fewest bytes of a second of sound: 4 kbit/s, below the lowest rates of AMR and Opus.
 const SOUND_BYTES_PER_SECOND: u64 = 500;
 
@@ -28,32 +22,13 @@ const SOUND_PLACES: [&str; 4] = ["url", "file_url", "audio_url", "file_id"];
 /// Members with the duration of a video.
 const DURATIONS: [&str; 3] = ["/duration", "/seconds", "/parameters/duration"];
 
-/// The most that a request can cost.
-#[derive(Debug)]
-pub struct CostMaximum {
-    /// In billionths of the currency's unit; 0 if all prices are 0.
-    pub nanos: u64,
-    /// The prices of the channel on which it costs that.
-    pub price: Arc<ModelPrice>,
-}
-
-impl CostMaximum {
-    pub fn currency(&self) -> &Arc<str> {
-        &self.price.currency
-    }
-}
-
 /// The bound of a request; `None` if nothing of it has a price: it names no model, or generates nothing.
 ///
 /// # Errors
 /// Nothing limits what it can cost.
 pub fn cost_maximum(request: &RequestView) -> Result<Option<CostMaximum>, Fault> {
-    // The channel of a batch is known, and its models are those of its file.
-    if request.state.get::<RequestTokenCount>().is_some() {
-        return Err(Fault::new(
-            FaultKind::Forbidden,
-            "this API key has a budget in money, which does not hold for batches; send the requests one by one, or ask the operator of this gateway",
-        ));
+    if let Some(batch) = request.state.get() {
+        return batch_maximum(request, batch);
     }
     let Some(destination) = request.destination.as_ref().filter(|_| generates(request)) else {
         return Ok(None);
@@ -82,7 +57,7 @@ pub fn attempt_maximum(
     let (Some(model), Some(protocol)) = (request.model(), request.protocol) else {
         return Ok(0);
     };
-    let price = candidate.price().filter(|price| has_price(price));
+    let price = candidate.price().filter(|price| price.is_priced());
     let price = price.unwrap_or(otherwise);
     candidate_bound((request, body), protocol, model, candidate, price)
 }
@@ -96,6 +71,9 @@ pub fn attempt_bound(
     body: Option<&JsonDocument>,
     candidate: &Candidate,
 ) -> Result<Option<CostMaximum>, Fault> {
+    if let Some(batch) = request.state.get() {
+        return batch_maximum_on(batch, &candidate.channel);
+    }
     match generates(request) {
         true => priced_bound(request, body, candidate),
         false => Ok(None),
@@ -119,18 +97,12 @@ fn priced_bound(
     };
     let channel_model = candidate.model.as_ref();
     let price = channel_model.and_then(|model| model.price.as_ref());
-    let Some(price) = price.filter(|price| has_price(price)) else {
+    let Some(price) = price.filter(|price| price.is_priced()) else {
         return Ok(None);
     };
     let nanos = candidate_bound((request, body), protocol, model, candidate, price)?;
     let price = price.clone();
     Ok(Some(CostMaximum { nanos, price }))
-}
-
-/// Whether anything of a request has a price.
-pub fn has_price(price: &ModelPrice) -> bool {
-    let is_other = price.image.is_some() || price.audio_minute.is_some() || price.credit.is_some();
-    price.tokens.is_some() || price.video.is_some() || is_other
 }
 
 fn candidate_bound(
@@ -182,27 +154,16 @@ fn work_bound(
             ..WorkMaximum::default()
         };
     };
-    let tokens = TokenMaximum::from_body(body, descriptor.conversation.as_ref(), IMAGE_TOKENS);
-    let window = model.properties.context_window.map(NonZeroU64::get);
-    let model_max = model.properties.translation.max_output_tokens;
+    let text = WorkMaximum::from_body(body, protocol, model);
     WorkMaximum {
-        input_tokens: tokens
-            .input_within(window)
-            .saturating_add(sound_bytes.unwrap_or(0)),
-        output_tokens: match descriptor.has_output_tokens() {
-            true => tokens.output_within(model_max.map(NonZeroU64::get)),
-            false => Some(0),
-        },
-        images: match descriptor.medium {
-            GenerationMedium::Image => requested_images(body).max(tokens.choices),
-            _ => 0,
-        },
+        input_tokens: text.input_tokens.saturating_add(sound_bytes.unwrap_or(0)),
         audio_ms: sound_ms(sound_bytes.unwrap_or(0)),
         has_distant_audio: sound_bytes.is_none(),
         video: match descriptor.medium {
             GenerationMedium::Video => Some(requested_video(body, protocol, candidate)),
             _ => None,
         },
+        ..text
     }
 }
 
@@ -216,18 +177,6 @@ fn sound_bytes(body: &RequestBody) -> Option<u64> {
     let files = parts().filter(|part| part.is_file());
     let bytes = files.map(|part| part.value.len() as u64).sum();
     (bytes > 0 && !parts().any(is_elsewhere)).then_some(bytes)
-}
-
-/// The images of a series, if the request asks for one.
-fn requested_images(body: &JsonDocument) -> u64 {
-    let root = body.root();
-    let series = root.get("sequential_image_generation");
-    let mode = series.and_then(DocumentNode::as_str);
-    if mode.is_none_or(|mode| mode == "disabled") {
-        return 1;
-    }
-    let most = root.pointer("/sequential_image_generation_options/max_images");
-    most.and_then(DocumentNode::as_u64).unwrap_or(SERIES_IMAGES)
 }
 
 /// The video of a create; on a channel of no family, nothing of it is known.

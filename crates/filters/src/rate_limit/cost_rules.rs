@@ -1,6 +1,5 @@
 //! What a request has cost when it ends, by what its providers reported and by what they may have done.
 
-use super::cost_maximum::has_price;
 use crate::unreported_output::reported_usage;
 use headgate_core::catalog::price::{BillableMediaOutput, Cost, ExchangeCost, ModelPrice};
 use headgate_core::filter::failed_attempt_usage::{FailedAttemptUsage, FailedAttemptUsages};
@@ -158,7 +157,7 @@ impl CostRules {
     /// The prices of a channel, or those by which the request was reserved if it has none.
     fn price_or_reserved<'p>(&'p self, price: Option<&'p ModelPrice>) -> &'p ModelPrice {
         price
-            .filter(|price| has_price(price))
+            .filter(|price| price.is_priced())
             .unwrap_or(&self.reserved_price)
     }
 

@@ -1,6 +1,6 @@
 //! Rate limit headers of every response, and the error for a request above a limit.
 
-use super::cost_maximum::CostMaximum;
+use super::priced_maximum::CostMaximum;
 use headgate_core::catalog::price::Cost;
 use headgate_core::filter::view::RequestView;
 use headgate_core::state::admission::{AdmissionLimit, LimitKind, LimitStatus};

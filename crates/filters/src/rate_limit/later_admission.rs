@@ -1,12 +1,13 @@
 //! Admissions after the first one of a request: for models that stand in, and for what attempts need besides.
 
-use super::cost_maximum::CostMaximum;
+use super::RateLimitFilter;
 use super::money::{NewReservation, ReservedMoney};
 use super::need::RequestNeed;
+use super::priced_maximum::CostMaximum;
 use super::reservation::EstimateReservation;
+use super::store_failure::unchecked_limits;
 use super::stream_guard::guard_stream;
 use super::ticket::granted_ticket;
-use super::{RateLimitFilter, unchecked_limits};
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::view::RequestView;
 use headgate_core::state::admission::{AdmissionLimit, AdmissionResult};

@@ -1,11 +1,13 @@
 //! What a request has reserved of budgets in money, until it is settled.
 
-use super::cost_maximum::{CostMaximum, attempt_maximum};
+use super::cost_maximum::attempt_maximum;
 use super::cost_rules::CostRules;
 use super::live_budget::LiveBudgets;
+use super::priced_maximum::CostMaximum;
 use super::stream_budget::StreamBudgets;
 use headgate_core::catalog::model::Model;
 use headgate_core::catalog::price::{Cost, ModelPrice};
+use headgate_core::filter::batch_reservation::BatchReservation;
 use headgate_core::filter::budget_charge::{BudgetCharge, ModelCharge};
 use headgate_core::filter::failed_attempt_usage::FailedAttemptUsages;
 use headgate_core::filter::settlement::ExchangeSettlement;
@@ -64,6 +66,10 @@ impl ReservedMoney {
         let (Some(reserved), Some(bound)) = (new.reserved, new.bound) else {
             return;
         };
+        if let Some(batch) = request.state.get_mut::<BatchReservation>() {
+            batch.whole = Some(*reserved);
+            return;
+        }
         let Some(model) = request.model().cloned() else {
             return;
         };

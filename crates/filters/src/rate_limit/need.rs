@@ -1,6 +1,7 @@
 //! What a request needs of its caller's limits.
 
-use super::cost_maximum::{CostMaximum, cost_maximum};
+use super::cost_maximum::cost_maximum;
+use super::priced_maximum::CostMaximum;
 use super::run_demand::run_demand;
 use super::run_name::NamedRun;
 use headgate_core::catalog::caller::Caller;

@@ -1,11 +1,11 @@
 //! What a request needs of its run: the most tokens that it can use, and what identifies it among equal requests.
 
-use super::cost_maximum::IMAGE_TOKENS;
 use super::run_name::NamedRun;
 use crate::length_prefixed_hasher::LengthPrefixedHasher;
 use headgate_core::catalog::caller::Caller;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::run_limits::RunLimits;
+use headgate_core::catalog::text_work::IMAGE_TOKENS;
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::state::RequestTokenCount;
 use headgate_core::filter::view::RequestView;

@@ -31,7 +31,7 @@ pub(super) fn count_batches<'b>(
         let model = batch.model.as_deref();
         let model = model.map(|model| snapshot.catalog.metric_label(model, true));
         let candidate = &batch.candidate;
-        let price = candidate.price();
+        let price = batch.price.as_deref();
         let labels = CostLabels {
             caller: caller.map(Caller::metric_name),
             model: model.unwrap_or(OTHER_MODEL),

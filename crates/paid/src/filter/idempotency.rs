@@ -2,6 +2,7 @@
 
 mod claim;
 mod create_end;
+mod create_money;
 mod fault;
 mod fingerprint;
 mod recorded_response;
@@ -14,6 +15,7 @@ use crate::journal::{
 use bytes::Bytes;
 use claim::{FirstDeliveryReplay, idempotency_key};
 use create_end::{denied_end, is_delivered, keep_reservations, unrecorded_end};
+use create_money::reserved_money;
 use headgate_core::filter::descriptor::{
     BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite,
     FilterProvision, InvalidSettings, read_settings_or_default, settings_schema,
@@ -25,7 +27,6 @@ use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyA
 use headgate_core::large_bodies::{BodyStoreRetryPolicy, LargeResponseStoreHandle};
 use headgate_core::scalar::HumanDuration;
 use headgate_core::state::StateStore;
-use headgate_core::state::money::{ChannelCreateReservation, CreateReservation};
 use headgate_protocol::Protocol;
 use http::{HeaderName, HeaderValue};
 use recorded_response::{CreateResponseBodyStore, recorded_headers};
@@ -249,11 +250,7 @@ impl Filter for IdempotencyFilter {
         }
         let channel = channel.name.clone();
         HookResult::later(async move {
-            let reserved = request.state.get::<CreateReservation>();
-            let money = reserved.map(|create| create.reserved.clone());
-            let reserved = request.state.get::<ChannelCreateReservation>();
-            let of_channel = reserved.and_then(ChannelCreateReservation::reservation);
-            let stored = entry.begin_sending(&channel, money, of_channel).await;
+            let stored = entry.begin_sending(&channel, reserved_money(request)).await;
             stored.map_err(fault::not_stored)
         })
     }

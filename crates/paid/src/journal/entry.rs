@@ -2,10 +2,9 @@
 
 use super::end::{CreateEnd, CreateEndRecordChange, PendingEndCount};
 use super::in_flight::InFlightKeyGuard;
-use super::record::{CreateState, RecordedResponse};
+use super::record::{CreateMoney, CreateState, RecordedResponse};
 use super::versioned_record::CreateRecordWriter;
 use super::{CreateJournal, JournalError, LEASE, lease_ms};
-use headgate_core::state::money::MoneyReservation;
 use headgate_core::state::records::{Record, RecordKind};
 use std::future::{Future, ready};
 use std::mem::replace;
@@ -88,16 +87,15 @@ impl JournalEntryHandle {
         Ok(is_ours)
     }
 
-    /// Stores that the create is about to be sent to `channel`, and what it has reserved of budgets in money: of its caller's,
-    /// and of the channel's. Without it, no byte may be sent.
+    /// Stores that the create is about to be sent to `channel`, and what it has reserved of budgets in money. Without it, no byte
+    /// may be sent.
     ///
     /// # Errors
     /// This is not stored, or the entry has ended.
     pub async fn begin_sending(
         &self,
         channel: &str,
-        money: Option<MoneyReservation>,
-        channel_money: Option<MoneyReservation>,
+        money: CreateMoney,
     ) -> Result<(), JournalError> {
         let (cell, channel) = (self.0.clone(), channel.to_owned());
         run_to_end(async move {
@@ -111,8 +109,12 @@ impl JournalEntryHandle {
                 channel,
                 lease_ms: lease_ms(),
             };
-            progress.stored.record.money = money;
-            progress.stored.record.channel_money = channel_money;
+            let mut of_caller = money.of_caller.into_iter();
+            let record = &mut progress.stored.record;
+            record.money = of_caller.next();
+            record.money_of_models = of_caller.collect();
+            record.batch_models = money.batch_models;
+            record.channel_money = money.of_channel;
             let before = replace(&mut progress.stored.record.state, sending);
             if let Err(error) = progress.stored.write().await {
                 // It is not sent.

@@ -22,8 +22,8 @@ pub use end::CreateEnd;
 pub use entry::JournalEntryHandle;
 pub use listing::{UnsettledCreate, UnsettledReason, unsettled};
 pub use record::{
-    CreateFingerprint, CreateRecord, CreateState, INLINE_BODY_MAX, RecordedBody, RecordedResponse,
-    UnreadableRecord,
+    CreateFingerprint, CreateMoney, CreateRecord, CreateState, INLINE_BODY_MAX, RecordedBody,
+    RecordedResponse, UnreadableRecord,
 };
 pub use recording_memory::RecordingMemoryShare;
 pub use settle::{OperatorVerdict, SettleResult, settle};

@@ -33,10 +33,26 @@ pub struct CreateRecord {
     /// What the create has reserved of its caller's budgets in money.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub money: Option<MoneyReservation>,
+    /// What the create of a batch has reserved besides, of budgets of its models.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub money_of_models: Vec<MoneyReservation>,
+    /// The models of a batch, and what is reserved for each, in billionths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub batch_models: Vec<(String, u64)>,
     /// What it has reserved of the budgets of the channel that it was last sent to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel_money: Option<MoneyReservation>,
     pub state: CreateState,
+}
+
+/// What a create that is about to be sent has reserved of budgets in money.
+#[derive(Default)]
+pub struct CreateMoney {
+    /// Of its caller's budgets.
+    pub of_caller: Vec<MoneyReservation>,
+    pub of_channel: Option<MoneyReservation>,
+    /// The models of a batch, and what is reserved for each, in billionths.
+    pub batch_models: Vec<(String, u64)>,
 }
 
 /// How far a create has come.
@@ -112,6 +128,8 @@ impl CreateRecord {
             created_ms: unix_ms(),
             fingerprint: fingerprint.cloned(),
             money: None,
+            money_of_models: Vec::new(),
+            batch_models: Vec::new(),
             channel_money: None,
             state: CreateState::Reserved {
                 lease_ms: lease_ms(),

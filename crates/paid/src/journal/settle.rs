@@ -21,9 +21,9 @@ pub enum OperatorVerdict {
 pub enum SettleResult {
     Settled {
         request_id: String,
-        /// By how much its charge differs from what its exchange was charged with, without the currency. `None` if that
-        /// reserved nothing of its caller's budgets.
-        charge: Option<ChargeChange>,
+        /// By how much its charge differs from what its exchange was charged with, for each model of a batch, without the
+        /// currency. Empty if that reserved nothing of its caller's budgets.
+        charges: Vec<ChargeChange>,
     },
     /// No create of unknown outcome has this request id or key.
     NotFound,
@@ -72,7 +72,7 @@ async fn apply(
     outcome: OperatorVerdict,
 ) -> Result<SettleResult, StoreUnavailable> {
     let (records, version) = (store.records(), stored.version);
-    let charge = charge_change(&record, outcome);
+    let charges = charge_changes(&record, outcome);
     let settled = match (kind, outcome) {
         (RecordKind::IdempotencyKey, OperatorVerdict::Made) => {
             record.state = CreateState::Accepted {
@@ -107,7 +107,9 @@ async fn apply(
             found.map(|found| found.content) == settled
         }
     };
-    let reserved = record.money.take().into_iter().chain(record.channel_money);
+    let reserved = record.money.take().into_iter();
+    let reserved = reserved.chain(record.money_of_models);
+    let reserved = reserved.chain(record.channel_money);
     for reserved in reserved.filter(|_| is_settled) {
         let amount = match outcome {
             OperatorVerdict::Made => reserved.amount,
@@ -118,7 +120,7 @@ async fn apply(
     Ok(match is_settled {
         true => SettleResult::Settled {
             request_id: record.request_id,
-            charge,
+            charges,
         },
         false => SettleResult::Changed,
     })
@@ -126,21 +128,30 @@ async fn apply(
 
 /// By how much the settlement changes what usage has as the charge: an exchange that has ended was charged with what it had
 /// reserved, and one whose process died with nothing.
-fn charge_change(record: &CreateRecord, outcome: OperatorVerdict) -> Option<ChargeChange> {
-    let money = record.money.as_ref()?;
-    let has_ended = matches!(record.state, CreateState::OutcomeUnknown { .. });
-    let (added, refunded) = match (has_ended, outcome) {
-        (true, OperatorVerdict::NotMade) => (0, money.amount),
-        (false, OperatorVerdict::Made) => (money.amount, 0),
-        (true, OperatorVerdict::Made) | (false, OperatorVerdict::NotMade) => (0, 0),
+fn charge_changes(record: &CreateRecord, outcome: OperatorVerdict) -> Vec<ChargeChange> {
+    let Some(money) = &record.money else {
+        return Vec::new();
     };
-    Some(ChargeChange {
-        admitted_ms: money.taken_ms,
-        caller: record.caller.as_str().into(),
-        model: record.model.clone().unwrap_or_default(),
-        channel: record.state.channel().unwrap_or_default().to_owned(),
-        currency: String::new(),
-        added,
-        refunded,
-    })
+    let has_ended = matches!(record.state, CreateState::OutcomeUnknown { .. });
+    let change = |(model, nanos): (String, u64)| {
+        let (added, refunded) = match (has_ended, outcome) {
+            (true, OperatorVerdict::NotMade) => (0, nanos),
+            (false, OperatorVerdict::Made) => (nanos, 0),
+            (true, OperatorVerdict::Made) | (false, OperatorVerdict::NotMade) => (0, 0),
+        };
+        ChargeChange {
+            admitted_ms: money.taken_ms,
+            caller: record.caller.as_str().into(),
+            model,
+            channel: record.state.channel().unwrap_or_default().to_owned(),
+            currency: String::new(),
+            added,
+            refunded,
+        }
+    };
+    let models = match record.batch_models.is_empty() {
+        true => vec![(record.model.clone().unwrap_or_default(), money.amount)],
+        false => record.batch_models.clone(),
+    };
+    models.into_iter().map(change).collect()
 }

@@ -88,6 +88,10 @@ impl JournalSetup {
     }
 }
 
+fn nothing() -> CreateMoney {
+    CreateMoney::default()
+}
+
 fn create(request_id: &str) -> CreateRequest {
     CreateRequest {
         request_id: request_id.into(),
@@ -176,7 +180,7 @@ async fn a_key_is_claimed_once_and_its_duplicates_get_the_response() {
         setup.claim("req_2", "key", "a").await,
         KeyClaim::InFlight
     ));
-    entry.begin_sending("a", None, None).await.unwrap();
+    entry.begin_sending("a", nothing()).await.unwrap();
     entry.record_response(Some(response()), None).await.unwrap();
     match setup.claim("req_2", "key", "a").await {
         KeyClaim::Response(replay) => assert_eq!(replay.response, response()),
@@ -197,7 +201,7 @@ async fn an_entry_that_is_dropped_frees_its_key_until_it_was_sent() {
     drop(entry);
     until(async || setup.stored("key").await.is_none()).await;
     let entry = first(setup.claim("req_2", "key", "b").await);
-    entry.begin_sending("a", None, None).await.unwrap();
+    entry.begin_sending("a", nothing()).await.unwrap();
     drop(entry);
     let is_unknown = async || {
         let stored = setup.stored("key").await;
@@ -241,10 +245,10 @@ async fn an_owner_that_was_taken_over_may_not_send() {
         journal: Arc::default(),
     };
     let quick = first(other_gateway.claim("req_2", "key", "a").await);
-    let refused = slow.begin_sending("a", None, None).await;
+    let refused = slow.begin_sending("a", nothing()).await;
     assert!(matches!(refused, Err(JournalError::TakenOver)));
     drop(slow);
-    quick.begin_sending("a", None, None).await.unwrap();
+    quick.begin_sending("a", nothing()).await.unwrap();
     tokio::task::yield_now().await;
     assert!(matches!(
         setup.stored("key").await,
@@ -258,7 +262,7 @@ async fn an_entry_that_has_ended_is_not_stored_as_being_sent() {
     let setup = JournalSetup::new();
     let entry = first(setup.claim("req_1", "key", "a").await);
     entry.0.clone().end_after(ready(CreateEnd::NotMade));
-    let sending = entry.begin_sending("a", None, None).await;
+    let sending = entry.begin_sending("a", nothing()).await;
     assert!(matches!(sending, Err(JournalError::Ended)));
     assert_eq!(setup.stored("key").await, None);
     // The key is free for the caller's next request.
@@ -290,7 +294,7 @@ async fn a_create_without_a_key_is_recorded_until_its_response_was_delivered() {
             .journal
             .entry_without_key(&setup.store, &create("req_1"), LIMITS);
         assert_eq!(stored().await, None);
-        entry.begin_sending("a", None, None).await.unwrap();
+        entry.begin_sending("a", nothing()).await.unwrap();
         assert!(matches!(stored().await, Some(CreateState::Sending { .. })));
         let recorded = entry.record_response(None, Some("task_1".into()));
         recorded.await.unwrap();
@@ -316,7 +320,7 @@ async fn ends_of_creates_that_were_never_stored_are_given_up() {
     let entry = setup
         .journal
         .entry_without_key(&setup.store, &create, LIMITS);
-    let refused = entry.begin_sending("a", None, None).await;
+    let refused = entry.begin_sending("a", nothing()).await;
     assert!(matches!(refused, Err(JournalError::Store(_))));
     entry.end(CreateEnd::NotMade);
     let ends = setup.journal.until_ends_are_stored();
@@ -329,7 +333,7 @@ async fn a_record_that_the_store_lost_is_stored_again() {
     let setup = JournalSetup::new();
     let entry = first(setup.claim("req_1", "key", "a").await);
     setup.lose("key").await;
-    entry.begin_sending("a", None, None).await.unwrap();
+    entry.begin_sending("a", nothing()).await.unwrap();
     // The number of the caller's keys does not matter then.
     let _others = [first(setup.claim("req_2", "two", "a").await), {
         setup.lose("key").await;
@@ -346,7 +350,7 @@ async fn a_record_that_the_store_lost_is_stored_again() {
 async fn the_record_of_another_request_is_not_replaced() {
     let setup = JournalSetup::new();
     let entry = first(setup.claim("req_1", "key", "a").await);
-    entry.begin_sending("a", None, None).await.unwrap();
+    entry.begin_sending("a", nothing()).await.unwrap();
     setup.lose("key").await;
     let others = CreateState::Sending {
         channel: "b".into(),
@@ -371,7 +375,7 @@ async fn a_create_is_not_forgotten_while_it_is_sent() {
     let entry = setup
         .journal
         .entry_without_key(&setup.store, &create("req_1"), limits);
-    entry.begin_sending("a", None, None).await.unwrap();
+    entry.begin_sending("a", nothing()).await.unwrap();
     tokio::time::sleep(Duration::from_millis(10)).await;
     let records = setup.store.records();
     let found = records.get(RecordKind::PaidCreate, "req_1").get().await;

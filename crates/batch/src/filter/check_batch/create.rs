@@ -36,6 +36,7 @@ impl CheckBatchFilter {
             );
             return Err(Fault::new(FaultKind::Forbidden, message).param(INPUT_FILE));
         }
+        request.state.set(record.demand(&self.rules.catalog));
         request.state.set(RequestTokenCount(record.tokens));
         request.state.set(record);
         Ok(FilterAction::Continue)

@@ -44,6 +44,8 @@ impl CheckBatchFilter {
             check_list(&rules, caller.as_deref(), &body, span, audience)
         };
         let batch = self.checks.run(name.as_ref(), check).await?;
+        let demand = batch.demand(self.rules.price_percent, REQUESTS);
+        request.state.set(demand);
         request
             .state
             .set(RequestTokenCount(self.counted_tokens(&batch)));

@@ -46,12 +46,11 @@ async fn a_settlement_changes_the_charge_of_a_create_by_what_its_exchange_was_no
         let setup = JournalSetup::on(Arc::new(MemoryStore::default()));
         leave_reserved(&setup, state.clone()).await;
         let settled = settle(&*setup.store, "req_gone", verdict).await.unwrap();
-        let SettleResult::Settled {
-            charge: Some(charge),
-            ..
-        } = settled
-        else {
+        let SettleResult::Settled { charges, .. } = settled else {
             panic!("{state:?}: {settled:?}");
+        };
+        let [charge] = &charges[..] else {
+            panic!("{state:?}: {charges:?}");
         };
         let amounts = (charge.added, charge.refunded);
         assert_eq!(amounts, (added, refunded), "{state:?} {verdict:?}");
