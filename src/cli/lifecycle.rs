@@ -7,7 +7,7 @@ use headgate_admin::findings::watch::FindingChangeLogger;
 use headgate_config::reload::SnapshotReloader;
 use headgate_config::snapshot::server::ServerLimits;
 use headgate_gateway::listen::drain_state::DrainState;
-use headgate_gateway::service::LAST_REQUEST;
+use headgate_gateway::listen::drain_state::LAST_REQUEST;
 use headgate_observe::access_log::AccessLog;
 use headgate_observe::line_writer::BackgroundLineWriter;
 use headgate_observe::metrics::Metrics;

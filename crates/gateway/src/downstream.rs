@@ -1,11 +1,12 @@
 //! The caller's side of an exchange: reads the body, writes the response, and notices when the caller leaves.
 
 mod body_buffer;
-mod body_reader;
 mod caller_watch;
 pub mod compressed_body;
 pub mod detachment;
 pub mod early_reply;
+pub mod http1;
+pub mod session;
 pub(crate) mod spool;
 mod streamed_reply;
 pub mod upload;
@@ -14,8 +15,6 @@ mod wait_times;
 use super::deadline::in_time;
 use super::fault_from;
 use super::listen::drain_state::DrainState;
-use super::listen::http1_inspection::SharedHttp1Inspector;
-use super::listen::http1_reader::Http1Reader;
 pub use body_buffer::SpoolPolicyWithMetrics;
 use body_buffer::SpoolingBodyBuffer;
 use bytes::Bytes;
@@ -29,10 +28,8 @@ use headgate_core::filter::body_limit::too_large;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_tracing::ResponseMessageRecorder;
 use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
-use pingora_core::apps::{HttpPersistentSettings, ReusedHttpStream};
-use pingora_core::protocols::http::ServerSession;
-use pingora_http::ResponseHeader;
 use pingora_timeout::fast_timeout::fast_timeout;
+use session::CallerSession;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,10 +41,7 @@ const BEFORE_RESET: Duration = Duration::from_millis(100);
 
 /// The caller's connection during one request.
 pub struct DownstreamSession {
-    /// Boxed, since it is large and moves with the exchange.
-    session: Box<ServerSession>,
-    /// Inspection state of the caller's HTTP/1.1 connection.
-    inspection: Option<SharedHttp1Inspector>,
+    session: CallerSession,
     drain_state: Arc<DrainState>,
     body: RequestBodyState,
     /// Whether a complete reply was sent, except for the part that [`DownstreamSession::refuse`] left in `unsent`.
@@ -71,16 +65,13 @@ enum RequestBodyState {
 }
 
 impl DownstreamSession {
-    pub fn new(mut session: Box<ServerSession>, drain_state: Arc<DrainState>) -> Self {
-        let inspection = Http1Reader::inspection(&session);
-        // Read before the body, since a malformed body is reported as empty afterwards.
-        let body = match body_reader::take_over_body(&mut session, inspection.as_ref()) {
+    pub fn new(mut session: CallerSession, drain_state: Arc<DrainState>) -> Self {
+        let body = match session.has_body() {
             true => RequestBodyState::Unread,
             false => RequestBodyState::Read,
         };
         Self {
             session,
-            inspection,
             drain_state,
             body,
             replied: false,
@@ -94,20 +85,18 @@ impl DownstreamSession {
         }
     }
 
-    pub fn session(&self) -> &ServerSession {
+    pub fn session(&self) -> &CallerSession {
         &self.session
     }
 
     /// Closes an HTTP/1.1 connection after this response.
     pub fn close_after_response(&mut self) {
-        self.session.set_keepalive(None);
+        self.session.close_after_response();
     }
 
     /// Whether the head of the response was sent.
     pub fn is_committed(&self) -> bool {
-        self.session
-            .response_written()
-            .is_some_and(|head| !head.status.is_informational())
+        self.session.response_status().is_some()
     }
 
     /// Reads the whole body. Without `spooling`, it stays in memory.
@@ -132,7 +121,7 @@ impl DownstreamSession {
         let buffer = SpoolingBodyBuffer::new(bytes_max, declared, spooling);
         let read = in_time(deadline, self.fill(buffer)).await;
         let body = read.map_err(|_| incomplete(deadline))??;
-        self.end_body(body.is_empty())?;
+        self.body = RequestBodyState::Read;
         self.bytes_in = body.len() as u64;
         Ok(body)
     }
@@ -144,12 +133,12 @@ impl DownstreamSession {
 
     /// Length of the body in bytes, as the caller declares it.
     pub fn declared_length(&self) -> Option<u64> {
-        let length = self.session.get_header(header::CONTENT_LENGTH)?;
+        let length = self.session.head().headers.get(header::CONTENT_LENGTH)?;
         length.to_str().ok()?.parse().ok()
     }
 
     async fn send_continue(&mut self) -> Result<(), Fault> {
-        let request = self.session.req_header();
+        let request = self.session.head();
         // RFC 9110, section 15.2: a server must not send informational responses to HTTP/1.0 clients.
         let expects = request.version > Version::HTTP_10
             && request
@@ -157,30 +146,29 @@ impl DownstreamSession {
                 .get(header::EXPECT)
                 .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
         match expects {
-            true => self
-                .session
-                .write_continue_response()
-                .await
-                .map_err(fault_from::downstream_read),
+            true => self.session.write_continue().await,
             false => Ok(()),
         }
     }
 
     async fn fill(&mut self, mut buffer: SpoolingBodyBuffer<'_>) -> Result<Bytes, Fault> {
-        let of_declared_length = |own: &SharedHttp1Inspector| own.body_bytes_left().is_some();
-        let Some(inspection) = self.inspection.clone().filter(of_declared_length) else {
+        let CallerSession::Http1(session) = &mut self.session else {
             return self.read_to_end(buffer).await;
         };
-        while let Some(left) = inspection.body_bytes_left() {
+        if session.body_bytes_left().is_none() {
+            return self.read_to_end(buffer).await;
+        }
+        while let Some(left) = session.body_bytes_left() {
             match buffer.take_buffer(left) {
                 Some((memory, room)) => {
-                    let session = &mut self.session;
-                    let reading = body_reader::read_into(session, &inspection, memory, room);
-                    let read = self.wait_times.client_body(pin!(reading)).await;
-                    buffer.put_back(read.map_err(fault_from::downstream_read)?);
+                    let reading = pin!(session.read_body_into(memory, room));
+                    let read = self.wait_times.client_body(reading).await;
+                    buffer.put_back(read.map_err(fault_from::http1_read)?);
                 }
                 None => {
-                    let piece = self.read_chunk().await?;
+                    let reading = pin!(session.read_body());
+                    let piece = self.wait_times.client_body(reading).await;
+                    let piece = piece.map_err(fault_from::http1_read)?;
                     buffer.push(piece.unwrap_or_default()).await?;
                 }
             }
@@ -214,10 +202,8 @@ impl DownstreamSession {
     }
 
     async fn read_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
-        let inspection = self.inspection.as_ref();
-        let reading = pin!(body_reader::read_piece(&mut self.session, inspection));
-        let read = self.wait_times.client_body(reading).await;
-        read.map_err(fault_from::downstream_read)
+        let reading = pin!(self.session.read_body());
+        self.wait_times.client_body(reading).await
     }
 
     /// Sends a complete local reply.
@@ -228,8 +214,10 @@ impl DownstreamSession {
         let body = self.write_reply_head(reply).await?;
         self.write(body, true).await?;
         self.replied = !self.has_caller_left;
-        if self.body == RequestBodyState::Unread && !self.session.is_http2() {
-            discard_h1(&mut self.session).await;
+        if self.body == RequestBodyState::Unread
+            && let CallerSession::Http1(session) = &mut self.session
+        {
+            discard_h1(session).await;
         }
         Ok(())
     }
@@ -269,39 +257,33 @@ impl DownstreamSession {
     pub async fn write_head(
         &mut self,
         status: StatusCode,
-        headers: HeaderMap,
+        mut headers: HeaderMap,
     ) -> Result<(), Fault> {
         if self.has_caller_left {
             return Ok(());
         }
         if self.body == RequestBodyState::Unread {
-            self.session.set_keepalive(None);
+            self.session.close_after_response();
         }
         let bodiless = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        let h1 = !self.session.is_http2() && self.session.req_header().version == Version::HTTP_11;
+        let is_http11 = self.session.head().version == Version::HTTP_11;
         if let Some(capture) = self.wait_times.capture() {
             capture.response_head(status, &headers);
         }
         if let Some(messages) = &mut self.messages {
             messages.begin(status, &headers);
         }
-        let (mut parts, ()) = http::Response::new(()).into_parts();
-        parts.status = status;
-        parts.headers = headers;
         if bodiless {
             // Strict clients would wait for the body that this length declares.
-            parts.headers.remove(header::CONTENT_LENGTH);
+            headers.remove(header::CONTENT_LENGTH);
         }
-        if h1 && !bodiless && !parts.headers.contains_key(header::CONTENT_LENGTH) {
-            parts.headers.insert(
-                header::TRANSFER_ENCODING,
-                HeaderValue::from_static("chunked"),
-            );
+        if is_http11 && !bodiless && !headers.contains_key(header::CONTENT_LENGTH) {
+            let chunked = HeaderValue::from_static("chunked");
+            headers.insert(header::TRANSFER_ENCODING, chunked);
         }
-        let head = ResponseHeader::from(parts);
         let written = {
             // Pinned before it is passed on, since each move of such a future copies kilobytes.
-            let writing = pin!(self.session.write_response_header(Box::new(head)));
+            let writing = pin!(self.session.write_head(status, headers));
             self.wait_times.client(writing).await
         };
         self.unless_detached(written)
@@ -323,48 +305,49 @@ impl DownstreamSession {
             messages.push(&data);
         }
         let written = {
-            let writing = pin!(self.session.write_response_body(data, end));
+            let writing = pin!(self.session.write_body(data, end));
             self.wait_times.client(writing).await
         };
         self.unless_detached(written)
     }
 
     /// A failed write ends the exchange, unless it continues without its caller.
-    fn unless_detached(
-        &mut self,
-        written: Result<(), Box<pingora_error::Error>>,
-    ) -> Result<(), Fault> {
+    fn unless_detached(&mut self, written: Result<(), Fault>) -> Result<(), Fault> {
         match written {
             Err(_) if self.detachment.is_armed() => {
                 self.has_caller_left = true;
                 Ok(())
             }
-            written => written.map_err(fault_from::downstream_write),
+            written => written,
         }
     }
 
     /// Returns the connection for the next request, if it can carry one.
-    pub async fn finish(mut self) -> ConnectionAfterExchange {
+    pub async fn finish(self) -> ConnectionAfterExchange {
         let is_unread = self.body == RequestBodyState::Unread;
-        if self.session.is_http2() && (is_unread || self.unsent.is_some()) {
-            return ConnectionAfterExchange::Stream(Http2StreamLingeringClose::new(
-                self.session,
-                self.unsent,
-            ));
-        }
-        // Pingora would wait for the rest of the body, which may never arrive.
-        if is_unread {
-            if self.is_committed() && !self.replied {
-                Box::pin(discard_h1(&mut self.session)).await;
+        let discards = is_unread && self.is_committed() && !self.replied;
+        match self.session {
+            session @ CallerSession::Http2(_) if is_unread || self.unsent.is_some() => {
+                let rest = Http2StreamLingeringClose::new(session, self.unsent);
+                ConnectionAfterExchange::Stream(rest)
             }
-            return Box::pin(self.abort()).await;
-        }
-        let settings = HttpPersistentSettings::for_session(&self.session);
-        match (*self.session).finish().await {
-            Ok(Some(stream)) => ConnectionAfterExchange::Connection(
-                ReusedHttpStream::from_reusable_stream(stream, settings),
-            ),
-            _ => ConnectionAfterExchange::Nothing,
+            CallerSession::Http2(mut session) => {
+                // The stream ends; an error is that of a caller who left.
+                let _ = session.finish();
+                ConnectionAfterExchange::Nothing
+            }
+            // The rest of the body may never arrive.
+            CallerSession::Http1(mut session) if is_unread => {
+                if discards {
+                    Box::pin(discard_h1(&mut session)).await;
+                }
+                let _ = fast_timeout(BEFORE_RESET, session.shutdown()).await;
+                ConnectionAfterExchange::Nothing
+            }
+            CallerSession::Http1(session) => match session.finish().await {
+                Some(session) => ConnectionAfterExchange::Connection(session),
+                None => ConnectionAfterExchange::Nothing,
+            },
         }
     }
 

@@ -1,6 +1,6 @@
-//! Converts Pingora's errors to faults; no other file does.
+//! Converts errors of connections to faults; no other file converts Pingora's.
 
-use super::listen::http1_inspection::InspectionError;
+use super::downstream::http1::read_error::Http1ReadError;
 use headgate_channel::outcome::ConnectFailure;
 use headgate_protocol::fault::{Fault, FaultKind};
 use pingora_error::{Error, ErrorType};
@@ -57,74 +57,71 @@ pub fn connect_failure(fault: &Fault) -> Option<ConnectFailure> {
     }
 }
 
-/// Converts an error while the caller's request was read.
-pub fn downstream_read(error: Box<Error>) -> Fault {
-    if let Some(refused) = refused_bytes(&error) {
-        return inspection(refused);
-    }
-    match error.etype() {
-        ErrorType::InvalidHTTPHeader if has_too_many_fields(&error) => Fault::new(
+/// Converts an error while a caller's request was read over HTTP/1.1.
+pub fn http1_read(error: Http1ReadError) -> Fault {
+    let (kind, message) = match &error {
+        Http1ReadError::HeadTooLarge => (
+            FaultKind::HeadTooLarge,
+            "the request line and header fields are too large; send fewer or shorter ones",
+        ),
+        Http1ReadError::TooManyFields => (
             FaultKind::HeadTooLarge,
             "the request has too many header fields; send fewer",
         ),
-        ErrorType::InvalidHTTPHeader => {
-            // Pingora's error text quotes the head, which holds the caller's key.
-            Fault::new(
-                FaultKind::BadHead,
-                "malformed HTTP request: invalid header field",
-            )
+        Http1ReadError::RequestLine => (
+            FaultKind::BadHead,
+            "malformed request line: expected a method, a target and a version, separated by single spaces; percent-encode spaces and special characters in the target",
+        ),
+        Http1ReadError::Target => (FaultKind::BadHead, "the request target is not a path"),
+        Http1ReadError::Head(_) => (
+            FaultKind::BadHead,
+            "malformed HTTP request: invalid header field",
+        ),
+        Http1ReadError::HeadEnd => (
+            FaultKind::BadHead,
+            "malformed HTTP request: the end of the header section is ambiguous",
+        ),
+        Http1ReadError::Chunks => (FaultKind::BadHead, "malformed chunked request body"),
+        Http1ReadError::Closed | Http1ReadError::Connection(_) => {
+            return gone().detail(error.to_string());
         }
+    };
+    Fault::new(kind, message).detail(error.to_string())
+}
+
+/// Converts an error while a caller's request was read over HTTP/2.
+pub fn http2_read(error: Box<Error>) -> Fault {
+    match error.etype() {
         ErrorType::ReadTimedout => Fault::new(
             FaultKind::RequestTimeout,
             "request not received in time; send it again",
         ),
-        // Pingora reports malformed chunks as read errors with these names.
-        ErrorType::Custom("InvalidChunk" | "InvalidTrailerEnd") => {
-            inspection(InspectionError::Chunks)
-        }
         _ => gone().detail(describe(&error)),
     }
 }
 
-/// Converts an error while the response was written to the caller.
-pub fn downstream_write(error: Box<Error>) -> Fault {
-    match error.etype() {
-        ErrorType::WriteTimedout => Fault::new(
-            FaultKind::WriteTimeout,
-            "the client did not take the response in time",
-        )
-        .detail("the client read nothing within `server.limits.write_timeout`"),
+/// Converts an error while a response was written to a caller over HTTP/1.1.
+pub fn http1_write(error: io::Error) -> Fault {
+    match error.kind() {
+        io::ErrorKind::TimedOut => slow_client(),
         _ => gone().source(error),
     }
 }
 
-/// Converts an error of the gateway's own inspection of an HTTP/1.1 connection.
-pub fn inspection(refused: InspectionError) -> Fault {
-    let (kind, message) = match refused {
-        InspectionError::HeadTooLarge => (
-            FaultKind::HeadTooLarge,
-            "the request line and header fields are too large; send fewer or shorter ones",
-        ),
-        InspectionError::HeadEnd => (
-            FaultKind::BadHead,
-            "malformed HTTP request: the end of the header section is ambiguous",
-        ),
-        InspectionError::Chunks | InspectionError::BodyEnd => {
-            (FaultKind::BadHead, "malformed chunked request body")
-        }
-    };
-    Fault::new(kind, message).detail(refused.to_string())
+/// Converts an error while a response was written to a caller over HTTP/2.
+pub fn http2_write(error: Box<Error>) -> Fault {
+    match error.etype() {
+        ErrorType::WriteTimedout => slow_client(),
+        _ => gone().source(error),
+    }
 }
 
-fn refused_bytes(error: &Error) -> Option<InspectionError> {
-    let cause = error.cause.as_deref()?.downcast_ref::<io::Error>()?;
-    cause.get_ref()?.downcast_ref::<InspectionError>().copied()
-}
-
-/// Pingora's HTTP parser accepts 256 fields.
-fn has_too_many_fields(error: &Error) -> bool {
-    let cause = error.cause.as_deref();
-    cause.is_some_and(|cause| cause.to_string() == "too many headers")
+fn slow_client() -> Fault {
+    Fault::new(
+        FaultKind::WriteTimeout,
+        "the client did not take the response in time",
+    )
+    .detail("the client read nothing within `server.limits.write_timeout`")
 }
 
 /// The caller closed the connection.

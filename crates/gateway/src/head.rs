@@ -2,14 +2,14 @@
 
 mod http2;
 
-use super::listen::http1_inspection::{BodyFraming, RawHeadSummary, SharedHttp1Inspector};
-use super::listen::http1_reader::Http1Reader;
+use super::downstream::http1::Http1ServerSession;
+use super::downstream::http1::request_body::BodyFraming;
+use super::downstream::http1::request_head::{Http1RequestHead, LengthFieldCounts};
+use super::downstream::session::CallerSession;
 use headgate_protocol::digits::parse_digits;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::request_path::{RequestPathError, has_hidden_slash, normalised};
-use http::{HeaderMap, Version, header};
-use memchr::{memchr, memchr_iter};
-use pingora_core::protocols::http::ServerSession;
+use http::{HeaderMap, Method, Uri, Version, header};
 
 /// The path in its normal form, and the query: the router, filters and providers see the same.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,64 +49,39 @@ fn refuse_hidden_slash(path: &str) -> Result<(), Fault> {
 ///
 /// # Errors
 /// [`FaultKind::BadHead`]; the message names what is ambiguous.
-pub fn check(session: &ServerSession) -> Result<NormalizedRequestTarget, Fault> {
-    let uri = &session.req_header().uri;
-    if session.is_http2() {
-        http2::check(uri, &session.req_header().headers)?;
-        return target(uri);
+pub fn check(session: &mut CallerSession) -> Result<NormalizedRequestTarget, Fault> {
+    match session {
+        CallerSession::Http1(session) => check_http1(session),
+        CallerSession::Http2(session) => {
+            let head = session.req_header();
+            http2::check(&head.uri, &head.headers)?;
+            target(&head.uri)
+        }
     }
-    let Some(inspection) = Http1Reader::inspection(session) else {
-        return target(uri);
-    };
-    let checked = check_http1(session, &inspection).and_then(|framing| Ok((target(uri)?, framing)));
-    // The inspection reads the body by the framing that was checked here.
-    let framing = match &checked {
-        Ok((_, framing)) => *framing,
-        Err(_) => BodyFraming::Refused,
-    };
-    inspection.begin_body(framing);
-    checked.map(|(target, _)| target)
 }
 
-fn check_http1(
-    session: &ServerSession,
-    inspection: &SharedHttp1Inspector,
-) -> Result<BodyFraming, Fault> {
-    let request = session.req_header();
-    let raw = match session.as_http1() {
-        Some(h1) => h1.get_headers_raw_bytes(),
-        None => return Err(bad("malformed HTTP request: no header section")),
-    };
-    let RawHeadSummary {
-        bytes,
-        valid_request_line,
-    } = inspection.head();
-    if !valid_request_line {
-        return Err(bad(
-            "malformed request line: expected a method, a target and a version, separated by single spaces; percent-encode spaces and special characters in the target",
-        ));
-    }
-    if raw.len() != bytes {
-        return Err(bad(
-            "malformed HTTP request: the end of the header section is ambiguous",
-        ));
-    }
-    check_request_line(&raw)?;
-    check_host(request.version, &request.headers)?;
-    check_framing(request.version, &request.headers, &raw)
+fn check_http1(session: &mut Http1ServerSession) -> Result<NormalizedRequestTarget, Fault> {
+    let framing = check_http1_head(session.request())?;
+    let target = target(&session.request().parts.uri)?;
+    // Until here, no byte after the head is taken for a body.
+    session.begin_body(framing);
+    Ok(target)
 }
 
-/// Checks the target as it was sent; Pingora parses it more leniently.
-fn check_request_line(raw: &[u8]) -> Result<(), Fault> {
-    // Empty lines before the request line are ignored (RFC 9112, section 2.2).
-    let raw = raw.trim_ascii_start();
-    let line = &raw[..memchr(b'\n', raw).unwrap_or(raw.len())];
-    let mut spaces = memchr_iter(b' ', line);
-    let target = match (spaces.next(), spaces.next()) {
-        (Some(start), Some(end)) => &line[start + 1..end],
-        (Some(start), None) => &line[start + 1..],
-        (None, _) => &[],
-    };
+fn check_http1_head(head: &Http1RequestHead) -> Result<BodyFraming, Fault> {
+    let parts = &head.parts;
+    check_target(&head.target)?;
+    // RFC 9110, section 9.3.6: its target is a host with a port.
+    if parts.method == Method::CONNECT && parts.uri.authority().is_some() {
+        return Err(bad("the request target is not a path"));
+    }
+    check_host(parts.version, &parts.headers)?;
+    check_authority(&parts.uri, &parts.headers)?;
+    check_framing(parts.version, &parts.headers, head.length_fields)
+}
+
+/// Checks the target as it was sent; parsers of URLs are more lenient.
+fn check_target(target: &[u8]) -> Result<(), Fault> {
     let is_absolute = |scheme: &[u8]| {
         let start = target.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
@@ -122,11 +97,29 @@ fn check_request_line(raw: &[u8]) -> Result<(), Fault> {
     Err(bad("the request target is not a path"))
 }
 
-fn check_framing(version: Version, headers: &HeaderMap, raw: &[u8]) -> Result<BodyFraming, Fault> {
-    let RawLengthHeaderCounts {
+/// Checks the authority of a target that is a URL (RFC 9112, section 3.2.2).
+fn check_authority(uri: &Uri, headers: &HeaderMap) -> Result<(), Fault> {
+    let Some(authority) = uri.authority() else {
+        return Ok(());
+    };
+    let authority = authority.as_str().as_bytes();
+    let host = headers.get(header::HOST).map(|host| host.as_bytes());
+    match is_host(authority) && host.is_none_or(|host| host == authority) {
+        true => Ok(()),
+        false => Err(bad(
+            "the host of the request target differs from header `host`; send a path as the target",
+        )),
+    }
+}
+
+fn check_framing(
+    version: Version,
+    headers: &HeaderMap,
+    LengthFieldCounts {
         hyphened,
         lookalikes,
-    } = RawLengthHeaderCounts::sent(raw);
+    }: LengthFieldCounts,
+) -> Result<BodyFraming, Fault> {
     if lookalikes > 0 {
         return Err(bad(
             "header names `content_length` and `transfer_encoding` are refused; write them with a hyphen",
@@ -157,39 +150,6 @@ fn check_framing(version: Version, headers: &HeaderMap, raw: &[u8]) -> Result<Bo
         ));
     }
     Ok(BodyFraming::Chunked)
-}
-
-/// Counts the body length headers in the raw head: Pingora may have merged or removed some.
-#[derive(Default)]
-struct RawLengthHeaderCounts {
-    /// Lines with the name `content-length`.
-    hyphened: usize,
-    /// Lines with names that some parsers take for `content-length` or `transfer-encoding`.
-    lookalikes: usize,
-}
-
-impl RawLengthHeaderCounts {
-    fn sent(raw: &[u8]) -> Self {
-        let mut lengths = Self::default();
-        let mut start = 0;
-        for end in memchr_iter(b'\n', raw) {
-            let line = raw[start..end].trim_ascii_start();
-            start = end + 1;
-            if !matches!(line.first(), Some(b'C' | b'c' | b'T' | b't')) {
-                continue;
-            }
-            let name = &line[..memchr(b':', line).unwrap_or(line.len())];
-            let name = name.trim_ascii_end();
-            if name.eq_ignore_ascii_case(b"content-length") {
-                lengths.hyphened += 1;
-            } else if name.eq_ignore_ascii_case(b"content_length")
-                || name.eq_ignore_ascii_case(b"transfer_encoding")
-            {
-                lengths.lookalikes += 1;
-            }
-        }
-        lengths
-    }
 }
 
 fn check_host(version: Version, headers: &HeaderMap) -> Result<(), Fault> {
@@ -235,46 +195,41 @@ mod tests {
     use super::*;
     use http::HeaderValue;
 
+    fn framing(head: &str) -> Result<BodyFraming, Fault> {
+        let head = Http1RequestHead::parse(head.to_owned().into()).unwrap();
+        check_http1_head(&head)
+    }
+
     #[test]
     fn a_body_has_one_framing_only() {
-        let headers = |values: &[&'static str]| {
-            values.iter().fold(HeaderMap::new(), |mut headers, value| {
-                headers.append(header::TRANSFER_ENCODING, HeaderValue::from_static(value));
-                headers
-            })
-        };
-        let with_length =
-            b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length : 3\r\n\r\n";
-        for (version, codings, raw, accepted) in [
-            (Version::HTTP_11, &[][..], &b""[..], true),
+        for (version, fields, expected) in [
+            ("1.1", "", Some(BodyFraming::Length(0))),
+            ("1.1", "Content-Length: 3\r\n", Some(BodyFraming::Length(3))),
             (
-                Version::HTTP_11,
-                &["chunked"],
-                b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
-                true,
-            ),
-            (Version::HTTP_11, &["chunked"], with_length, false),
-            (Version::HTTP_11, &["gzip, chunked"], b"", false),
-            (Version::HTTP_11, &["chunked", "chunked"], b"", false),
-            (Version::HTTP_10, &["chunked"], b"", false),
-            (
-                Version::HTTP_11,
-                &[],
-                b"POST / HTTP/1.1\r\nTransfer_Encoding: chunked\r\n\r\n",
-                false,
+                "1.1",
+                "Transfer-Encoding: chunked\r\n",
+                Some(BodyFraming::Chunked),
             ),
             (
-                Version::HTTP_11,
-                &[],
-                b"POST / HTTP/1.1\r\nContent-Length: 3\r\ncontent-length: 3\r\n\r\n",
-                false,
+                "1.1",
+                "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
+                None,
             ),
+            ("1.1", "Transfer-Encoding: gzip, chunked\r\n", None),
+            (
+                "1.1",
+                "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+                None,
+            ),
+            ("1.0", "Transfer-Encoding: chunked\r\n", None),
+            ("1.1", "Transfer_Encoding: chunked\r\n", None),
+            ("1.1", "Content_Length: 3\r\n", None),
+            ("1.1", "Content-Length: 3\r\ncontent-length: 3\r\n", None),
+            ("1.1", "Content-Length: 3, 3\r\n", None),
+            ("1.1", "Content-Length: +3\r\n", None),
         ] {
-            assert_eq!(
-                check_framing(version, &headers(codings), raw).is_ok(),
-                accepted,
-                "{codings:?}"
-            );
+            let head = format!("POST / HTTP/{version}\r\nHost: a\r\n{fields}\r\n");
+            assert_eq!(framing(&head).ok(), expected, "{head}");
         }
     }
 
@@ -284,19 +239,16 @@ mod tests {
             ("/v1/models", true),
             ("http://gate.example.com/v1/models", true),
             ("HTTPS://gate.example.com/", true),
+            ("http://gate.example.com", true),
+            ("http://other.example.com/", false),
+            ("http://a@gate.example.com/", false),
             ("ftp://gate.example.com/", false),
-            ("v1/models", false),
             ("gate.example.com:443", false),
             ("*", false),
             ("/v1/models#top", false),
-            ("", false),
         ] {
-            let raw = format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n");
-            assert_eq!(
-                check_request_line(raw.as_bytes()).is_ok(),
-                accepted,
-                "{target}"
-            );
+            let head = format!("GET {target} HTTP/1.1\r\nHost: gate.example.com\r\n\r\n");
+            assert_eq!(framing(&head).is_ok(), accepted, "{target}");
         }
     }
 

@@ -54,12 +54,6 @@ impl<R: ConnectionInterceptor> InterceptedConnection<R> {
             interceptor,
         })
     }
-
-    /// The interceptor of `stream`, if it has this type.
-    pub fn interceptor(stream: &Stream) -> Option<&R> {
-        let stream = stream.as_any().downcast_ref::<Self>()?;
-        Some(&stream.interceptor)
-    }
 }
 
 impl<R: ConnectionInterceptor> AsyncRead for InterceptedConnection<R> {

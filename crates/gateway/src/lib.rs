@@ -11,6 +11,7 @@ mod intercepted_stream;
 pub mod listen;
 pub mod preview;
 pub mod probe;
+mod read_buffer;
 mod reply;
 mod request_id;
 mod routing_fault;

@@ -1,13 +1,14 @@
-//! The gateway as Pingora's HTTP application: turns the requests of a connection into exchanges.
+//! Turns the requests of a caller's connection into exchanges.
 
 use super::downstream::DownstreamSession;
 use super::downstream::early_reply::ConnectionAfterExchange;
+use super::downstream::http1::Http1ServerSession;
+use super::downstream::http1::head_timeouts::RequestHeadTimeouts;
+use super::downstream::http1::read_error::Http1ReadError;
+use super::downstream::session::CallerSession;
 use super::exchange::Exchange;
 use super::exchange::record::ExchangeRecord;
 use super::listen::caller_connections::CallerConnectionGuard;
-use super::listen::drain_state::until_set;
-use super::listen::http1_inspection::SharedHttp1Inspector;
-use super::listen::http1_reader::Http1Reader;
 use super::routing_fault::{method_not_allowed, unknown_path};
 use super::unrouted_request::UnroutedRequest;
 use super::{Gateway, fault_from, head, request_id, websocket_refusal};
@@ -23,26 +24,19 @@ use headgate_core::subrequest::SubrequestClient;
 use headgate_observe::open_requests::OpenRequestLabels;
 use http::HeaderMap;
 use pingora_core::apps::{HttpServerApp, HttpServerOptions, ReusedHttpStream};
+use pingora_core::protocols::Stream;
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::http::v2::server::{H2Options, default_h2_options};
 use pingora_core::server::ShutdownWatch;
-use pingora_timeout::fast_timeout::fast_sleep;
-use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Poll;
-use std::time::Duration;
 
 /// Flow control window of an HTTP/2 stream, in bytes: how much of a body a caller may send before it is read. With the
 /// default of 64 KiB, a body of several megabytes would take a hundred round trips.
 const STREAM_WINDOW: u32 = 512 << 10;
 /// Flow control window of an HTTP/2 connection, in bytes.
 const CONNECTION_WINDOW: u32 = 4 << 20;
-
-/// How long a connection may still start a request after the process has closed to callers.
-pub const LAST_REQUEST: Duration = Duration::from_millis(500);
 /// Maximum size of the data that waits to be sent on a stream to a slow caller, in bytes.
 const SEND_BUFFER: usize = 32 << 10;
 
@@ -61,64 +55,14 @@ impl HttpServerApp for GatewayClientConnection {
     async fn process_new_http(
         self: &Arc<Self>,
         session: ServerSession,
-        shutdown: &ShutdownWatch,
+        _shutdown: &ShutdownWatch,
     ) -> Option<ReusedHttpStream> {
-        // Boxed, because the session is large and passed on.
-        let mut session = Box::new(session);
         self.begun.store(true, Ordering::Relaxed);
-        let snapshot = self.gateway.reloader.current();
-        let limits = &snapshot.server.limits;
-        let (keep_alive_timeout, deadline, write_timeout) = (
-            limits.keep_alive_timeout,
-            limits.header_timeout,
-            limits.write_timeout,
-        );
-        let head_size = limits.header_bytes;
-        // An idle connection must not keep an old configuration in memory.
-        drop(snapshot);
-        // Without a limit: `read_head` has its own, and Pingora would set a second timer for each request.
-        session.set_keepalive(Some(0));
-        // Likewise: whatever reads a body has a deadline, which Pingora's limit of 60 s for each read would cut short.
-        session.set_read_timeout(None);
-        let times = RequestHeadTimeouts {
-            idle: keep_alive_timeout,
-            deadline,
-        };
-        let inspection = Http1Reader::inspection(&session);
-        if let Some(inspection) = &inspection {
-            inspection.begin_message(head_size);
+        // Connections of HTTP/1.1 never reach Pingora's server.
+        if let ServerSession::H2(session) = session {
+            self.serve(CallerSession::Http2(Box::new(session))).await;
         }
-        match read_head(&mut session, inspection.as_ref(), times, shutdown).await {
-            Some(Ok(true)) => {}
-            Some(Ok(false)) | None => return None,
-            Some(Err(error)) => {
-                let fault = fault_from::downstream_read(error);
-                let snapshot = self.gateway.reloader.current();
-                let client = self.gateway.resolve_client(self.peer, &HeaderMap::new());
-                let refusal =
-                    UnroutedRequest::for_unreadable_head(&self.gateway, &snapshot, client);
-                refusal.send_unread(session, &fault).await;
-                return None;
-            }
-        }
-        session.set_write_timeout(Some(write_timeout));
-        keep_connection(&mut session, keep_alive_timeout, *shutdown.borrow());
-        // The configuration may have changed while the connection was idle.
-        let snapshot = self.gateway.reloader.current();
-        // Boxed, so that the part that outlives the exchange on an HTTP/2 stream is small.
-        let mut exchange = Box::pin(self.exchange(session, snapshot));
-        let remainder = tokio::select! {
-            biased;
-            remainder = &mut exchange => Some(remainder),
-            () = self.gateway.drain_state.until_aborted() => None,
-        };
-        let remainder = match remainder {
-            Some(remainder) => remainder,
-            // This task polls the exchange once more, and the exchange notices that the drain deadline has passed.
-            None => (&mut exchange).await,
-        };
-        drop(exchange);
-        remainder.finish().await
+        None
     }
 
     fn h2_options(&self) -> Option<H2Options> {
@@ -159,9 +103,67 @@ impl GatewayClientConnection {
         self.begun.load(Ordering::Relaxed)
     }
 
+    /// Serves the requests of an HTTP/1.1 connection, one after the other.
+    pub async fn serve_http1(&self, stream: Stream, shutdown: &ShutdownWatch) {
+        let write_timeout = self.gateway.reloader.current().server.limits.write_timeout;
+        let mut session = Box::new(Http1ServerSession::new(stream, write_timeout));
+        loop {
+            let (head_bytes_max, times) = {
+                let limits = &self.gateway.reloader.current().server.limits;
+                let times = RequestHeadTimeouts {
+                    idle: limits.keep_alive_timeout,
+                    deadline: limits.header_timeout,
+                };
+                // An idle connection must not keep an old configuration in memory.
+                (limits.header_bytes, times)
+            };
+            match session.read_head(head_bytes_max, times, shutdown).await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => return self.refuse_unread(session, error).await,
+            }
+            if *shutdown.borrow() {
+                session.close_after_response();
+            }
+            match self.serve(CallerSession::Http1(session)).await {
+                Some(next) => session = next,
+                None => return,
+            }
+        }
+    }
+
+    async fn refuse_unread(&self, session: Box<Http1ServerSession>, error: Http1ReadError) {
+        let snapshot = self.gateway.reloader.current();
+        let client = self.gateway.resolve_client(self.peer, &HeaderMap::new());
+        let refusal = UnroutedRequest::for_unreadable_head(&self.gateway, &snapshot, client);
+        let fault = fault_from::http1_read(error);
+        refusal.send_unread(session, &fault).await;
+    }
+
+    /// Serves a request whose head was read; returns its connection if that can carry another one.
+    async fn serve(&self, mut session: CallerSession) -> Option<Box<Http1ServerSession>> {
+        // The configuration may have changed while the connection was idle.
+        let snapshot = self.gateway.reloader.current();
+        session.set_write_timeout(snapshot.server.limits.write_timeout);
+        // Boxed, so that the part that outlives the exchange on an HTTP/2 stream is small.
+        let mut exchange = Box::pin(self.exchange(session, snapshot));
+        let remainder = tokio::select! {
+            biased;
+            remainder = &mut exchange => Some(remainder),
+            () = self.gateway.drain_state.until_aborted() => None,
+        };
+        let remainder = match remainder {
+            Some(remainder) => remainder,
+            // This task polls the exchange once more, and the exchange notices that the drain deadline has passed.
+            None => (&mut exchange).await,
+        };
+        drop(exchange);
+        remainder.finish().await
+    }
+
     async fn exchange(
         &self,
-        session: Box<ServerSession>,
+        mut session: CallerSession,
         snapshot: Arc<Snapshot>,
     ) -> ConnectionAfterExchange {
         self.gateway.metrics.in_flight().inc();
@@ -169,18 +171,18 @@ impl GatewayClientConnection {
         let id = request_id::new();
         let client = self
             .gateway
-            .resolve_client(self.peer, &session.req_header().headers);
+            .resolve_client(self.peer, &session.head().headers);
         let refusal = |id| UnroutedRequest {
             gateway: &self.gateway,
             snapshot: &snapshot,
             id,
             client,
         };
-        let target = match head::check(&session) {
+        let target = match head::check(&mut session) {
             Ok(target) => target,
             Err(fault) => return refusal(id).send(session, fault, HeaderMap::new()).await,
         };
-        let request = session.req_header();
+        let request = session.head();
         let (route, params) = match snapshot.router.find(&request.method, &target.path) {
             RouteMatch::Route(route, params) => (route.clone(), params),
             RouteMatch::OtherMethods(methods) => {
@@ -223,17 +225,18 @@ impl GatewayClientConnection {
     /// the exchange a second time.
     fn begin_exchange(
         &self,
-        session: Box<ServerSession>,
+        session: CallerSession,
         snapshot: Arc<Snapshot>,
         route: Arc<Route>,
         mut view: RequestView,
         client: Option<DownstreamClient>,
     ) -> Exchange<'_> {
-        let tls = session
-            .digest()
-            .and_then(|digest| digest.ssl_digest.as_ref());
+        let tls = session.tls();
         view.is_tls = tls.is_some();
-        if let Some(certificate) = tls.and_then(|tls| tls.extension.get::<CallerCertificate>()) {
+        if let Some(certificate) = tls
+            .as_ref()
+            .and_then(|tls| tls.extension.get::<CallerCertificate>())
+        {
             view.state.set(certificate.clone());
         }
         view.route = route.name.clone();
@@ -282,69 +285,6 @@ impl GatewayClientConnection {
     }
 }
 
-/// Time limits for receiving a head.
-pub(super) struct RequestHeadTimeouts {
-    /// From the start of the wait to the first byte.
-    pub idle: Duration,
-    /// From the first byte to the end.
-    pub deadline: Duration,
-}
-
-/// Reads a head. After the process has closed to callers, the head must start within [`LAST_REQUEST`].
-///
-/// Returns `None` if the head is late. Pingora's own timeouts restart with every read, so that a head sent byte by byte
-/// would never exceed them.
-pub(super) async fn read_head(
-    session: &mut ServerSession,
-    inspection: Option<&SharedHttp1Inspector>,
-    times: RequestHeadTimeouts,
-    closing: &ShutdownWatch,
-) -> Option<pingora_error::Result<bool>> {
-    let mut read = pin!(session.read_request());
-    let mut idle_is_over = pin!(fast_sleep(times.idle));
-    let mut closing = pin!(until_set(closing.clone()));
-    let mut is_closing = false;
-    // Both timers start when they are first polled.
-    let mut last_request = pin!(fast_sleep(LAST_REQUEST));
-    let mut late = pin!(fast_sleep(times.deadline));
-    let (mut has_begun, mut has_received) = (false, false);
-    poll_fn(|context| {
-        if let Poll::Ready(done) = read.as_mut().poll(context) {
-            return Poll::Ready(Some(done));
-        }
-        // Empty lines start the deadline, too, but no request.
-        has_received = has_received || inspection.is_some_and(SharedHttp1Inspector::has_received);
-        if has_received && late.as_mut().poll(context).is_ready() {
-            return Poll::Ready(None);
-        }
-        has_begun = has_begun || inspection.is_some_and(SharedHttp1Inspector::has_begun);
-        if has_begun {
-            return Poll::Pending;
-        }
-        is_closing = is_closing || closing.as_mut().poll(context).is_ready();
-        let idle = match is_closing {
-            false => idle_is_over.as_mut().poll(context),
-            true => last_request.as_mut().poll(context),
-        };
-        idle.map(|()| None)
-    })
-    .await
-}
-
-/// Pingora keeps HTTP/1.1 connections open without limit unless a timeout is set after every head.
-pub(super) fn keep_connection(
-    session: &mut ServerSession,
-    keep_alive_timeout: Duration,
-    shutting_down: bool,
-) {
-    match session.get_keepalive() {
-        Some(_) if !shutting_down => {
-            session.set_keepalive(Some(keep_alive_timeout.as_secs().max(1)))
-        }
-        _ => session.set_keepalive(None),
-    }
-}
-
 /// Takes one off a gauge at the end of a scope.
 pub(super) struct GaugeGuard<'a>(pub &'a prometheus::IntGauge);
 
@@ -357,9 +297,9 @@ impl Drop for GaugeGuard<'_> {
 #[cfg(test)]
 mod tests {
     use super::GatewayClientConnection;
+    use crate::downstream::session::CallerSession;
     use crate::exchange::sizes::future_bytes;
     use headgate_config::snapshot::Snapshot;
-    use pingora_core::protocols::http::ServerSession;
     use std::sync::Arc;
 
     /// In bytes. Every open stream has this future; the sizes of its parts are in `exchange/sizes.rs`.
@@ -369,7 +309,7 @@ mod tests {
     fn the_future_of_a_connections_exchange_stays_within_its_limit() {
         type Call = (
             &'static GatewayClientConnection,
-            Box<ServerSession>,
+            CallerSession,
             Arc<Snapshot>,
         );
         let bytes = future_bytes(|(connection, session, snapshot): Call| {

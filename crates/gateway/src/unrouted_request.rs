@@ -2,6 +2,8 @@
 
 use super::downstream::DownstreamSession;
 use super::downstream::early_reply::{ConnectionAfterExchange, close_and_discard_h1};
+use super::downstream::http1::Http1ServerSession;
+use super::downstream::session::CallerSession;
 use super::listen::http2::FIELDS_MAX;
 use super::{Gateway, reply, request_id};
 use headgate_config::snapshot::Snapshot;
@@ -10,9 +12,8 @@ use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_observe::access_log::AccessLogEntry;
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, header};
-use pingora_core::protocols::http::ServerSession;
-use pingora_http::{RequestHeader, ResponseHeader};
 use std::sync::Arc;
 
 /// Value of the log fields `route`, `method` and `path` if they are unknown.
@@ -44,11 +45,11 @@ impl<'a> UnroutedRequest<'a> {
     /// Sends the error, and returns the connection if it can be reused.
     pub async fn send(
         self,
-        session: Box<ServerSession>,
+        session: CallerSession,
         fault: Fault,
         headers: HeaderMap,
     ) -> ConnectionAfterExchange {
-        let request = session.req_header();
+        let request = session.head();
         let protocol = self.guess_protocol(request);
         let mut local_reply = reply::from_fault(protocol, &fault, &self.id);
         local_reply.headers.extend(headers);
@@ -69,8 +70,8 @@ impl<'a> UnroutedRequest<'a> {
         }
     }
 
-    /// Sends an error for a head that Pingora could not read, and closes the connection.
-    pub async fn send_unread(self, mut session: Box<ServerSession>, fault: &Fault) {
+    /// Sends an error for a head that could not be read, and closes the connection.
+    pub async fn send_unread(self, mut session: Box<Http1ServerSession>, fault: &Fault) {
         if fault.kind == FaultKind::ClientGone {
             return;
         }
@@ -82,18 +83,15 @@ impl<'a> UnroutedRequest<'a> {
         );
         let (status, bytes) = (local_reply.status.as_u16(), local_reply.body.len() as u64);
         self.log_and_count(None, None, status, bytes, fault);
-        let (mut parts, ()) = http::Response::new(()).into_parts();
-        parts.status = local_reply.status;
-        parts.headers = local_reply.headers;
         // The client may already have disconnected.
         let _ = session
-            .write_error_response(ResponseHeader::from(parts), local_reply.body)
+            .write_last(local_reply.status, &local_reply.headers, &local_reply.body)
             .await;
         close_and_discard_h1(&mut session).await;
     }
 
     /// The protocol that the caller probably uses, from the path or the headers.
-    pub(super) fn guess_protocol(&self, request: &RequestHeader) -> Option<Protocol> {
+    pub(super) fn guess_protocol(&self, request: &Parts) -> Option<Protocol> {
         let family = self.snapshot.router.family_near(request.uri.path());
         family.or_else(|| Protocol::detect(&request.headers))
     }
@@ -112,7 +110,7 @@ impl<'a> UnroutedRequest<'a> {
     pub(super) fn log_and_count(
         &self,
         protocol: Option<Protocol>,
-        head: Option<&RequestHeader>,
+        head: Option<&Parts>,
         status: u16,
         bytes_out: u64,
         fault: &Fault,

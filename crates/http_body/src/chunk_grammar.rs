@@ -1,7 +1,9 @@
-//! Strict grammar of chunked bodies (RFC 9112, section 7.1): Pingora's decoder accepts more than the RFC allows.
+//! Strict grammar of chunked bodies (RFC 9112, section 7.1).
 
 #[cfg(test)]
 mod tests;
+
+use std::ops::Range;
 
 /// Maximum number of hexadecimal digits of a chunk size.
 const DIGITS_MAX: u32 = 16;
@@ -22,9 +24,11 @@ pub struct ChunkGrammar {
     extra_bytes: usize,
 }
 
-/// Result of scanning a piece of a chunked body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a piece of a chunked body has next.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChunkScanResult {
+    /// Data of a chunk at these indices of the piece; the scan goes on behind them.
+    Data(Range<usize>),
     /// The body continues in the next piece.
     Open,
     /// The body ends before this index of the piece.
@@ -67,19 +71,18 @@ enum ChunkState {
 }
 
 impl ChunkGrammar {
-    /// Scans the next piece.
-    pub fn scan(&mut self, piece: &[u8]) -> ChunkScanResult {
-        let mut at = 0;
+    /// Scans `piece` from `start` to the next data of a chunk.
+    pub fn scan(&mut self, piece: &[u8], start: usize) -> ChunkScanResult {
+        let mut at = start;
         while at < piece.len() {
             if let ChunkState::Data(left) = self.state {
                 let rest = piece.len() - at;
-                let skipped = usize::try_from(left).map_or(rest, |left| left.min(rest));
-                at += skipped;
-                self.state = match left - skipped as u64 {
+                let length = usize::try_from(left).map_or(rest, |left| left.min(rest));
+                self.state = match left - length as u64 {
                     0 => ChunkState::DataReturn,
                     left => ChunkState::Data(left),
                 };
-                continue;
+                return ChunkScanResult::Data(at..at + length);
             }
             let byte = piece[at];
             at += 1;

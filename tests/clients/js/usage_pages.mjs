@@ -80,14 +80,15 @@ async function row(page, table, name) {
 proves(GROUP, 'Callers shows who spends most, on what, what is left, and which key is old', () =>
   withUsage('#callers', async (page) => {
     await until(page, '#used', 'web');
-    const [, , share, requests, errors, causes, , , , most] = await row(page, 'used', 'web');
+    const [, , , share, requests, errors, causes, , , , most] = await row(page, 'used', 'web');
     equal('requests', requests, '6');
     holds('share', Number.parseInt(share, 10) > 50, share);
     holds('errors', errors.startsWith('1 ('), errors);
     holds('causes', causes.endsWith(' 1'), causes);
     holds('mostly', most.startsWith('dear, '), most);
     const batch = await row(page, 'used', 'batch');
-    holds('a refusal by a budget', batch[5].startsWith('insufficient_quota 1'), batch);
+    holds('a refusal by a budget', batch[6].startsWith('insufficient_quota 1'), batch);
+    equal('its budget was charged what it cost', batch[2], batch[1]);
     await until(page, '#totals', 'Spends most\nweb');
     const [name, , period, , used] = await row(page, 'budgets', 'batch');
     equal('budget', [name, period], ['batch', 'for ever']);

@@ -23,18 +23,18 @@ async fn a_request_that_two_parsers_could_read_differently_gets_400_with_a_sente
         (
             format!("CONNECT host:443 HTTP/1.1\r\n{host}"),
             400,
-            "malformed HTTP request",
+            "not a path",
         ),
         (format!("GET * HTTP/1.1\r\n{host}"), 400, "not a path"),
         (
             format!("GET /healthz HTTP/1.1\r\n{host}\r\n{host}"),
             400,
-            "invalid header field",
+            "more than once",
         ),
         (
             format!("GET /healthz HTTP/1.1\r\n{host}\r\nHost: evil.test"),
             400,
-            "invalid header field",
+            "more than once",
         ),
         ("GET /healthz HTTP/1.1".into(), 400, "`host`"),
         ("GET /healthz HTTP/1.1\r\nHost: a b".into(), 400, "`host`"),
@@ -62,7 +62,7 @@ async fn a_request_that_two_parsers_could_read_differently_gets_400_with_a_sente
         (
             format!("POST /reload HTTP/1.1\r\n{host}\r\nContent-Length: 1\r\nContent-Length: 2"),
             400,
-            "invalid header field",
+            "`content-length`",
         ),
         (
             format!(

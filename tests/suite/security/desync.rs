@@ -150,6 +150,8 @@ const LINES: &[(Outcome, &str)] = &[
     (Refused, "GET * HTTP/1.1"),
     (Refused, "OPTIONS * HTTP/1.1"),
     (Refused, "CONNECT gate.test:443 HTTP/1.1"),
+    (Refused, "CONNECT http://gate.test/ HTTP/1.1"),
+    (Refused, "CONNECT http://gate.test:80/ HTTP/1.1"),
     // Pingora would escape what is between the first space and the version.
     (Refused, "GET /v1/mo dels HTTP/1.1"),
     (Refused, "GET /v1/models?a b HTTP/1.1"),

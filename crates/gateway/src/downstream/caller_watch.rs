@@ -3,9 +3,7 @@
 use super::{DownstreamSession, RequestBodyState};
 use crate::deadline::{DeadlineElapsed, in_time};
 use crate::fault_from;
-use crate::listen::client_departure::until_client_leaves;
 use headgate_protocol::fault::Fault;
-use pingora_core::protocols::http::ServerSession;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -85,7 +83,7 @@ impl DownstreamSession {
             biased;
             () = over.as_mut() => return Err(UpstreamWaitInterruption::Ending),
             done = work.as_mut() => return Ok(done),
-            () = until_caller_leaves(&mut self.session, is_unread), if watches_caller => {}
+            () = self.session.until_caller_leaves(is_unread), if watches_caller => {}
         }
         if !self.detachment.is_armed() {
             return Err(UpstreamWaitInterruption::ClientGone);
@@ -96,15 +94,5 @@ impl DownstreamSession {
             () = over => Err(UpstreamWaitInterruption::Ending),
             done = work => Ok(done),
         }
-    }
-}
-
-/// Waits until the caller has closed the connection or reset the stream.
-async fn until_caller_leaves(session: &mut ServerSession, is_unread: bool) {
-    match session.stream().filter(|_| is_unread) {
-        // Boxed, since it is rarely needed. A read would take bytes of the body.
-        Some(stream) => Box::pin(until_client_leaves(stream)).await,
-        // An error is that of a caller who left.
-        None => drop(session.read_body_or_idle(true).await),
     }
 }

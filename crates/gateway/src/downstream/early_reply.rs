@@ -4,12 +4,9 @@
 //! stream overtakes. The flow control windows therefore stay open until the body ends. Only a body that does not end is
 //! reset, with NO_ERROR (RFC 9113, section 8.1).
 
-use super::body_reader::read_piece;
-use crate::listen::http1_reader::Http1Reader;
+use super::http1::Http1ServerSession;
+use super::session::CallerSession;
 use bytes::Bytes;
-use pingora_core::apps::ReusedHttpStream;
-use pingora_core::protocols::http::ServerSession;
-use pingora_http::RequestHeader;
 use pingora_timeout::fast_timeout::fast_timeout;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -35,13 +32,13 @@ pub(super) type UnsentBody = Pin<Box<dyn Future<Output = bool> + Send>>;
 pub enum ConnectionAfterExchange {
     Nothing,
     /// A connection that can carry the next request.
-    Connection(ReusedHttpStream),
+    Connection(Box<Http1ServerSession>),
     Stream(Http2StreamLingeringClose),
 }
 
 impl ConnectionAfterExchange {
     /// Ends an HTTP/2 stream, or returns a connection.
-    pub async fn finish(self) -> Option<ReusedHttpStream> {
+    pub async fn finish(self) -> Option<Box<Http1ServerSession>> {
         match self {
             Self::Nothing => None,
             Self::Connection(connection) => Some(connection),
@@ -56,16 +53,13 @@ impl ConnectionAfterExchange {
 /// The rest of an HTTP/2 stream whose response is already decided. It outlives its exchange, and holds nothing of the
 /// request.
 pub struct Http2StreamLingeringClose {
-    session: Box<ServerSession>,
+    session: CallerSession,
     unsent: Option<UnsentBody>,
 }
 
 impl Http2StreamLingeringClose {
-    pub(super) fn new(mut session: Box<ServerSession>, unsent: Option<UnsentBody>) -> Self {
-        // Header fields of a request may take far more memory than bytes on the wire.
-        if let Ok(none) = RequestHeader::build("POST", b"/", None) {
-            *session.req_header_mut() = none;
-        }
+    pub(super) fn new(mut session: CallerSession, unsent: Option<UnsentBody>) -> Self {
+        session.drop_head();
         Self { session, unsent }
     }
 
@@ -83,8 +77,8 @@ impl Http2StreamLingeringClose {
 
 /// Sends the body of a reply after its head, as far as the flow control window allows without waiting. Some clients
 /// close the stream as soon as they read the head of an error.
-pub(super) fn send_body(session: &mut ServerSession, mut body: Bytes) -> Option<UnsentBody> {
-    let ServerSession::H2(session) = session else {
+pub(super) fn send_body(session: &mut CallerSession, mut body: Bytes) -> Option<UnsentBody> {
+    let CallerSession::Http2(session) = session else {
         return None;
     };
     let mut writer = session.take_response_body_writer()?;
@@ -111,12 +105,11 @@ pub(super) fn send_body(session: &mut ServerSession, mut body: Bytes) -> Option<
 
 /// Discards the body after an HTTP/1.1 reply. If the connection closed with unread input, the kernel would send a reset
 /// and the client could lose the reply.
-pub(super) async fn discard_h1(session: &mut ServerSession) {
-    let inspection = Http1Reader::inspection(session);
+pub(super) async fn discard_h1(session: &mut Http1ServerSession) {
     let discarded = async {
         let mut seen = 0;
         loop {
-            match read_piece(session, inspection.as_ref()).await {
+            match session.read_body().await {
                 Ok(Some(chunk)) if seen <= DISCARD_BYTES_MAX => seen += chunk.len(),
                 Ok(_) => return,
                 // The end of a malformed body is unknown.
@@ -129,25 +122,21 @@ pub(super) async fn discard_h1(session: &mut ServerSession) {
 
 /// Closes an HTTP/1.1 connection after its last reply, and discards the client's input until the client closes its
 /// side.
-pub(crate) async fn close_and_discard_h1(session: &mut ServerSession) {
-    let Some(inspection) = Http1Reader::inspection(session) else {
-        return;
-    };
-    inspection.discard(DISCARD_BYTES_MAX);
+pub(crate) async fn close_and_discard_h1(session: &mut Http1ServerSession) {
     let discarded = async {
         session.shutdown().await;
-        let _ = session.read_body_or_idle(true).await;
+        session.discard(DISCARD_BYTES_MAX).await;
     };
     let _ = fast_timeout(DISCARD_H1, discarded).await;
 }
 
-async fn discard_h2(session: &mut ServerSession) {
+async fn discard_h2(session: &mut CallerSession) {
     let began = Instant::now();
     let mut seen = 0;
     while seen <= DISCARD_BYTES_MAX {
         let earned = Duration::from_secs(seen as u64 / DISCARD_BYTES_PER_SECOND);
         let left = (DISCARD_H2 + earned).saturating_sub(began.elapsed());
-        let chunk = fast_timeout(left.min(DISCARD_IDLE), session.read_request_body()).await;
+        let chunk = fast_timeout(left.min(DISCARD_IDLE), session.read_body()).await;
         match chunk {
             Ok(Ok(Some(chunk))) => seen += chunk.len(),
             _ => return,

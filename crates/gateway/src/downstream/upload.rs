@@ -1,9 +1,6 @@
 //! Streams a request body from the caller to the provider while it arrives.
 
-use super::{
-    DownstreamSession, RequestBodyState, UpstreamWaitInterruption, body_reader, incomplete,
-};
-use crate::fault_from;
+use super::{DownstreamSession, RequestBodyState, UpstreamWaitInterruption, incomplete};
 use headgate_core::filter::body_limit::too_large;
 use headgate_core::filter::body_stream::RequestBodySender;
 use headgate_observe::open_requests::{OpenRequest, WaitSide};
@@ -72,14 +69,11 @@ impl DownstreamSession {
             let began = Instant::now();
             // Meanwhile the provider waits for the body.
             open.waits_for(WaitSide::ClientBody, began);
-            let piece = body_reader::read_piece(&mut self.session, self.inspection.as_ref());
-            let read = fast_timeout(left, piece).await;
+            let read = fast_timeout(left, self.session.read_body()).await;
             let ended = Instant::now();
             open.waits_for(WaitSide::Upstream, ended);
             waited += ended - began;
-            let piece = read
-                .map_err(|_| incomplete(allowed))?
-                .map_err(fault_from::downstream_read)?;
+            let piece = read.map_err(|_| incomplete(allowed))??;
             let Some(piece) = piece else {
                 break;
             };
@@ -90,19 +84,7 @@ impl DownstreamSession {
             // Boxed: the future of each exchange would contain it. The provider may be slower than the caller.
             Box::pin(self.race(sender.send(piece))).await?;
         }
-        self.end_body(self.bytes_in == 0)?;
-        Ok(Box::pin(self.race(sender.end())).await?)
-    }
-
-    /// Marks the body as read, once it is certain that every parser finds the same end.
-    pub(super) fn end_body(&mut self, is_empty: bool) -> Result<(), Fault> {
-        match &self.inspection {
-            Some(inspection) => inspection.end_body().map_err(fault_from::inspection)?,
-            // A malformed first chunk size may have ended the body, so the connection is not reused.
-            None if is_empty => self.session.set_keepalive(None),
-            None => {}
-        }
         self.body = RequestBodyState::Read;
-        Ok(())
+        Ok(Box::pin(self.race(sender.end())).await?)
     }
 }

@@ -16,7 +16,7 @@ const CLOSED_BY_PEER: [u8; 5] = [6, 7, 8, 9, 11];
 
 /// A watch that is polled with the connection.
 #[derive(Default)]
-pub(super) struct ClientDepartureWatch {
+pub(crate) struct ClientDepartureWatch {
     pause: Option<Pin<Box<dyn Future<Output = ()> + Send + Sync>>>,
 }
 

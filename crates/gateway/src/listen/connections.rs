@@ -1,6 +1,5 @@
 //! Serves accepted client connections, and closes those that send no request.
 
-use super::http1_reader::Http1Reader;
 use super::http2::Http2Reader;
 use crate::Gateway;
 use crate::intercepted_stream::InterceptedConnection;
@@ -18,9 +17,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum number of requests per connection; closing it then frees its memory.
-const REQUESTS_PER_CONNECTION_MAX: u32 = 10_000;
-
 /// Serves client connections.
 pub(super) struct ClientConnectionServer {
     gateway: Arc<Gateway>,
@@ -32,7 +28,6 @@ impl ClientConnectionServer {
     pub fn new(gateway: Arc<Gateway>, limits: &ServerLimits) -> Self {
         let keep_alive_timeout = limits.keep_alive_timeout;
         let mut options = HttpServerOptions::default();
-        options.keepalive_request_limit = Some(REQUESTS_PER_CONNECTION_MAX);
         options.h2_idle_timeout = Some(keep_alive_timeout);
         Self {
             gateway,
@@ -65,14 +60,15 @@ impl ServerApp for ClientConnectionServer {
         let (gateway, options) = (self.gateway.clone(), self.options.clone());
         let peer = peer_address(&connection);
         let app = Arc::new(GatewayClientConnection::new(gateway, options, peer));
-        let connection = match is_h2 {
-            true => InterceptedConnection::boxed(connection, self.http2_reader(peer)),
-            false => InterceptedConnection::boxed(connection, Http1Reader::default()),
-        };
+        if !is_h2 {
+            app.serve_http1(connection, shutdown).await;
+            return None;
+        }
+        let connection = InterceptedConnection::boxed(connection, self.http2_reader(peer));
         tokio::select! {
             biased;
             over = app.process_new(connection, shutdown) => over,
-            () = idle_timeout(&app, self.keep_alive_timeout), if is_h2 => None,
+            () = idle_timeout(&app, self.keep_alive_timeout) => None,
         }
     }
 }

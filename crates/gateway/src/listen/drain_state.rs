@@ -6,6 +6,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+/// How long a connection may still start a request after the process has closed to callers.
+pub const LAST_REQUEST: Duration = Duration::from_millis(500);
+
 /// How far the process has drained. A stage that is reached is never reset.
 pub struct DrainState {
     accepting: watch::Sender<bool>,

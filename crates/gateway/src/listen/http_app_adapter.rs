@@ -4,13 +4,14 @@ use super::client_stream::PREFACE;
 use super::drain_state::{DrainState, until_set};
 use super::evictable_connections::{EvictableConnection, EvictableConnections};
 use super::http_app_limits::HttpAppServerLimits;
-use super::http1_reader::Http1Reader;
 use super::http2::Http2Reader;
 use crate::deadline::{DeadlineElapsed, in_time};
 use crate::downstream::DownstreamSession;
 use crate::downstream::early_reply::close_and_discard_h1;
+use crate::downstream::http1::Http1ServerSession;
+use crate::downstream::http1::head_timeouts::RequestHeadTimeouts;
+use crate::downstream::session::CallerSession;
 use crate::intercepted_stream::InterceptedConnection;
-use crate::service::{RequestHeadTimeouts, keep_connection, read_head};
 use crate::{fault_from, head};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -24,7 +25,6 @@ use pingora_core::apps::{HttpServerApp, HttpServerOptions, ReusedHttpStream, Ser
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::{ALPN, Stream};
 use pingora_core::server::ShutdownWatch;
-use pingora_http::ResponseHeader;
 use pingora_timeout::fast_timeout::fast_sleep;
 use std::future::pending;
 use std::sync::Arc;
@@ -93,27 +93,23 @@ impl<A: HttpApp> ServerApp for HttpAppAdapter<A> {
         let connection = Arc::new(self.connections.add());
         let serving = async {
             let is_http2 = self.uses_http2(&mut stream).await?;
-            let stream = match is_http2 {
-                true => {
-                    let HttpAppServerLimits {
-                        header_bytes,
-                        header_timeout,
-                        ..
-                    } = self.limits;
-                    let reader = Http2Reader::new(header_bytes, header_timeout, || {});
-                    InterceptedConnection::boxed(stream, reader)
-                }
-                false => InterceptedConnection::boxed(stream, Http1Reader::default()),
-            };
-            let app = Arc::new(HttpAppClientConnection::new(
-                self.clone(),
-                connection.clone(),
-                is_http2,
-            ));
+            let app = HttpAppClientConnection::new(self.clone(), connection.clone());
+            if !is_http2 {
+                app.serve_http1(stream, shutdown).await;
+                return None;
+            }
+            let HttpAppServerLimits {
+                header_bytes,
+                header_timeout,
+                ..
+            } = self.limits;
+            let reader = Http2Reader::new(header_bytes, header_timeout, || {});
+            let stream = InterceptedConnection::boxed(stream, reader);
+            let app = Arc::new(app);
             tokio::select! {
                 biased;
                 over = app.process_new(stream, shutdown) => over,
-                () = app.unused(), if is_http2 => None,
+                () = app.unused() => None,
             }
         };
         tokio::select! {
@@ -125,13 +121,9 @@ impl<A: HttpApp> ServerApp for HttpAppAdapter<A> {
 }
 
 impl<A> HttpAppClientConnection<A> {
-    fn new(
-        adapter: Arc<HttpAppAdapter<A>>,
-        connection: Arc<EvictableConnection>,
-        is_http2: bool,
-    ) -> Self {
+    fn new(adapter: Arc<HttpAppAdapter<A>>, connection: Arc<EvictableConnection>) -> Self {
         let mut options = HttpServerOptions::default();
-        options.h2c = is_http2;
+        options.h2c = true;
         options.h2_idle_timeout = Some(adapter.limits.keep_alive_timeout);
         Self {
             adapter,
@@ -155,48 +147,14 @@ impl<A: HttpApp> HttpServerApp for HttpAppClientConnection<A> {
     async fn process_new_http(
         self: &Arc<Self>,
         session: ServerSession,
-        shutdown: &ShutdownWatch,
+        _shutdown: &ShutdownWatch,
     ) -> Option<ReusedHttpStream> {
         self.has_begun.store(true, Ordering::Relaxed);
-        // Boxed: the session is large.
-        let mut session = Box::new(session);
-        let limits = &self.adapter.limits;
-        // The reads below have deadlines of their own.
-        session.set_keepalive(Some(0));
-        session.set_read_timeout(None);
-        let inspection = Http1Reader::inspection(&session);
-        if let Some(inspection) = &inspection {
-            inspection.begin_message(limits.header_bytes);
+        // Connections of HTTP/1.1 never reach Pingora's server.
+        if let ServerSession::H2(session) = session {
+            self.serve(CallerSession::Http2(Box::new(session))).await;
         }
-        let times = RequestHeadTimeouts {
-            idle: limits.keep_alive_timeout,
-            deadline: limits.header_timeout,
-        };
-        match read_head(&mut session, inspection.as_ref(), times, shutdown).await {
-            Some(Ok(true)) => {}
-            Some(Ok(false)) | None => return None,
-            Some(Err(error)) => {
-                refuse_unread(session, &fault_from::downstream_read(error)).await;
-                return None;
-            }
-        }
-        session.set_write_timeout(Some(limits.write_timeout));
-        keep_connection(&mut session, limits.keep_alive_timeout, *shutdown.borrow());
-        let checked = head::check(&session);
-        let mut downstream = DownstreamSession::new(session, self.adapter.drain_state.clone());
-        let sent = match &checked {
-            Ok(_) => self.respond(&mut downstream).await,
-            Err(fault) => {
-                downstream.close_after_response();
-                self.send(&mut downstream, refusal(fault)).await
-            }
-        };
-        let remainder = match (checked, sent) {
-            (Ok(_), Ok(())) => downstream.finish().await,
-            // After an ambiguous head, the following bytes cannot be trusted either.
-            (Err(_), _) | (_, Err(_)) => downstream.abort().await,
-        };
-        remainder.finish().await
+        None
     }
 
     fn server_options(&self) -> Option<&HttpServerOptions> {
@@ -214,6 +172,53 @@ impl From<Fault> for ClientGoneError {
 }
 
 impl<A: HttpApp> HttpAppClientConnection<A> {
+    /// Serves the requests of an HTTP/1.1 connection, one after the other.
+    async fn serve_http1(&self, stream: Stream, shutdown: &ShutdownWatch) {
+        let limits = &self.adapter.limits;
+        let mut session = Box::new(Http1ServerSession::new(stream, limits.write_timeout));
+        loop {
+            let times = RequestHeadTimeouts {
+                idle: limits.keep_alive_timeout,
+                deadline: limits.header_timeout,
+            };
+            let read = session.read_head(limits.header_bytes, times, shutdown);
+            match read.await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    return refuse_unread(session, &fault_from::http1_read(error)).await;
+                }
+            }
+            if *shutdown.borrow() {
+                session.close_after_response();
+            }
+            match self.serve(CallerSession::Http1(session)).await {
+                Some(next) => session = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Serves a request whose head was read; returns its connection if that can carry another one.
+    async fn serve(&self, mut session: CallerSession) -> Option<Box<Http1ServerSession>> {
+        session.set_write_timeout(self.adapter.limits.write_timeout);
+        let checked = head::check(&mut session);
+        let mut downstream = DownstreamSession::new(session, self.adapter.drain_state.clone());
+        let sent = match &checked {
+            Ok(_) => self.respond(&mut downstream).await,
+            Err(fault) => {
+                downstream.close_after_response();
+                self.send(&mut downstream, refusal(fault)).await
+            }
+        };
+        let remainder = match (checked, sent) {
+            (Ok(_), Ok(())) => downstream.finish().await,
+            // After an ambiguous head, the following bytes cannot be trusted either.
+            (Err(_), _) | (_, Err(_)) => downstream.abort().await,
+        };
+        remainder.finish().await
+    }
+
     async fn respond(&self, downstream: &mut DownstreamSession) -> Result<(), ClientGoneError> {
         let HttpAppServerLimits {
             body_bytes_max,
@@ -229,13 +234,10 @@ impl<A: HttpApp> HttpAppClientConnection<A> {
         };
         let session = downstream.session();
         let client = AppClientConnection {
-            address: session
-                .client_addr()
-                .and_then(|address| address.as_inet())
-                .copied(),
+            address: session.peer(),
             is_tls: self.adapter.is_tls,
         };
-        let head = session.req_header();
+        let head = session.head();
         let mut request = Request::new(body);
         *request.method_mut() = head.method.clone();
         *request.uri_mut() = head.uri.clone();
@@ -317,28 +319,22 @@ fn refusal(fault: &Fault) -> AppResponse {
     AppResponse::full(status, "text/plain; charset=utf-8", text)
 }
 
-/// Sends an error for a head that Pingora could not read, and closes the connection.
-async fn refuse_unread(mut session: Box<ServerSession>, fault: &Fault) {
+/// Sends an error for a head that could not be read, and closes the connection.
+async fn refuse_unread(mut session: Box<Http1ServerSession>, fault: &Fault) {
     if fault.kind == FaultKind::ClientGone {
         return;
     }
     let AppResponse {
         status,
-        headers,
+        mut headers,
         body: AppResponseBody::Full(body),
     } = refusal(fault)
     else {
         return;
     };
-    let (mut parts, ()) = http::Response::new(()).into_parts();
-    parts.status = status;
-    parts.headers = headers;
-    let length = HeaderValue::from(body.len());
-    parts.headers.insert(header::CONTENT_LENGTH, length);
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
     // The client may already have disconnected.
-    let _ = session
-        .write_error_response(ResponseHeader::from(parts), body)
-        .await;
+    let _ = session.write_last(status, &headers, &body).await;
     close_and_discard_h1(&mut session).await;
 }
 

@@ -2,12 +2,12 @@
 //!
 //! Reads keep what they have received: a read whose future was dropped continues with the next one.
 
-mod read_buffer;
 mod response_body;
 mod response_head;
 
 use super::request_head::RequestHead;
 use crate::deadline::in_time;
+use crate::read_buffer;
 use bytes::{Bytes, BytesMut};
 use headgate_protocol::json::edit::BodySegments;
 use http::Method;

@@ -1,5 +1,5 @@
-//! The memory that connections to providers read into. While nothing arrives, which is most of the time of a stream, a
-//! connection has none; it reads into the spare buffer of its thread.
+//! The memory that connections read into. While nothing arrives, which is most of the time of a stream, a connection has
+//! none; it reads into the spare buffer of its thread.
 
 use bytes::BytesMut;
 use std::cell::Cell;

@@ -1,0 +1,128 @@
+//! The head of a request (RFC 9112, sections 3 and 5), parsed once, when all of it has arrived.
+
+use super::read_error::Http1ReadError;
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header};
+use httparse::{Error, Header, Status};
+use std::mem::MaybeUninit;
+
+/// Maximum number of header fields.
+const FIELDS_MAX: usize = 256;
+
+/// The head of a request.
+pub struct Http1RequestHead {
+    pub parts: Parts,
+    /// The target as it was sent.
+    pub target: Bytes,
+    pub length_fields: LengthFieldCounts,
+    /// Whether the client may send its next request on the same connection (RFC 9112, section 9.3).
+    pub keeps_connection: bool,
+}
+
+/// How often a head declares the length of its body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LengthFieldCounts {
+    /// Lines with the name `content-length`.
+    pub hyphened: usize,
+    /// Lines with names that some parsers take for `content-length` or `transfer-encoding`.
+    pub lookalikes: usize,
+}
+
+impl Default for Http1RequestHead {
+    /// That of a request which has not arrived.
+    fn default() -> Self {
+        let (parts, ()) = Request::new(()).into_parts();
+        Self {
+            parts,
+            target: Bytes::new(),
+            length_fields: LengthFieldCounts::default(),
+            keeps_connection: false,
+        }
+    }
+}
+
+impl Http1RequestHead {
+    /// Parses a complete head, with the empty line at its end.
+    ///
+    /// # Errors
+    /// It is malformed, or ends elsewhere.
+    pub fn parse(raw: Bytes) -> Result<Self, Http1ReadError> {
+        let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
+        let mut request = httparse::Request::new(&mut []);
+        match request.parse_with_uninit_headers(&raw, &mut fields) {
+            Ok(Status::Complete(bytes)) if bytes == raw.len() => {}
+            Ok(_) => return Err(Http1ReadError::HeadEnd),
+            Err(error) => return Err(head_error(error)),
+        }
+        let target = raw.slice_ref(request.path.unwrap_or_default().as_bytes());
+        let (mut parts, ()) = Request::new(()).into_parts();
+        let method = request.method.unwrap_or_default().as_bytes();
+        parts.method = Method::from_bytes(method).map_err(|_| Http1ReadError::RequestLine)?;
+        parts.uri = Uri::from_maybe_shared(target.clone()).map_err(|_| Http1ReadError::Target)?;
+        parts.version = match request.version {
+            Some(1) => Version::HTTP_11,
+            _ => Version::HTTP_10,
+        };
+        let length_fields = append_fields(&mut parts.headers, request.headers, &raw)?;
+        let keeps_connection = keeps_connection(parts.version, &parts.headers);
+        Ok(Self {
+            parts,
+            target,
+            length_fields,
+            keeps_connection,
+        })
+    }
+
+    /// Whether `received`, the begin of a head, can be continued to a head.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn check_begin(received: &[u8]) -> Result<(), Http1ReadError> {
+        let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
+        let parsed =
+            httparse::Request::new(&mut []).parse_with_uninit_headers(received, &mut fields);
+        parsed.map(drop).map_err(head_error)
+    }
+}
+
+fn head_error(error: Error) -> Http1ReadError {
+    match error {
+        Error::TooManyHeaders => Http1ReadError::TooManyFields,
+        error => Http1ReadError::Head(error),
+    }
+}
+
+/// Appends the fields of a head, whose values become slices of `raw`.
+fn append_fields(
+    headers: &mut HeaderMap,
+    fields: &[Header<'_>],
+    raw: &Bytes,
+) -> Result<LengthFieldCounts, Http1ReadError> {
+    let mut counts = LengthFieldCounts::default();
+    headers.reserve(fields.len());
+    for field in fields {
+        let name = HeaderName::from_bytes(field.name.as_bytes());
+        let name = name.map_err(|_| Http1ReadError::Head(Error::HeaderName))?;
+        match name.as_str() {
+            "content-length" => counts.hyphened += 1,
+            "content_length" | "transfer_encoding" => counts.lookalikes += 1,
+            _ => {}
+        }
+        let value = HeaderValue::from_maybe_shared(raw.slice_ref(field.value));
+        let value = value.map_err(|_| Http1ReadError::Head(Error::HeaderValue))?;
+        headers.append(name, value);
+    }
+    Ok(counts)
+}
+
+fn keeps_connection(version: Version, headers: &HeaderMap) -> bool {
+    let (mut has_close, mut has_keep_alive) = (false, false);
+    let values = headers.get_all(header::CONNECTION).iter();
+    for option in values.flat_map(|value| value.as_bytes().split(|byte| *byte == b',')) {
+        let option = option.trim_ascii();
+        has_close |= option.eq_ignore_ascii_case(b"close");
+        has_keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+    }
+    !has_close && (has_keep_alive || version == Version::HTTP_11)
+}

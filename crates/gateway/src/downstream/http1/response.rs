@@ -1,0 +1,193 @@
+//! Writes the response of a request to its HTTP/1.1 connection.
+
+use super::Http1ServerSession;
+use super::response_writer::{ConnectionOption, ResponseBodyFraming, encode_head};
+use crate::deadline::{DeadlineElapsed, in_time};
+use bytes::{Buf, Bytes, BytesMut};
+use http::{HeaderMap, Method, StatusCode, header};
+use std::fmt::Write;
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+
+/// The end of a chunked body (RFC 9112, section 7.1).
+const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+/// The end of a chunk, and of the body behind it.
+const CHUNK_END_AND_LAST_CHUNK: &[u8] = b"\r\n0\r\n\r\n";
+
+/// The response to the current request, as far as it was written.
+#[derive(Default)]
+pub(super) struct ResponseInProgress {
+    status: Option<StatusCode>,
+    body: ResponseBodyFraming,
+    unsent: UnsentBytes,
+}
+
+/// What leaves with the next write, in this order. Kept here, so that a write that is dropped can be continued.
+#[derive(Default)]
+struct UnsentBytes {
+    /// The head of the response, and the size of a chunk.
+    head: BytesMut,
+    data: Bytes,
+    tail: &'static [u8],
+}
+
+impl Http1ServerSession {
+    /// The status of the response; `None` before its head was written.
+    pub fn response_status(&self) -> Option<StatusCode> {
+        self.response.status
+    }
+
+    /// Lets the client send its body (RFC 9110, section 15.2.1).
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub async fn write_continue(&mut self) -> io::Result<()> {
+        self.response.unsent.tail = b"HTTP/1.1 100 Continue\r\n\r\n";
+        self.write_unsent().await
+    }
+
+    /// Writes the head of the response. It leaves with the first bytes of the body, or at once if these may come much later.
+    ///
+    /// # Errors
+    /// The connection broke, or the client did not take it in time.
+    pub async fn write_head(&mut self, status: StatusCode, headers: &HeaderMap) -> io::Result<()> {
+        self.begin_response(status, headers);
+        match self.response.body {
+            ResponseBodyFraming::Length(_) => Ok(()),
+            _ => self.write_unsent().await,
+        }
+    }
+
+    /// Writes the last response of the connection.
+    ///
+    /// # Errors
+    /// The connection broke, or the client did not take it in time.
+    pub async fn write_last(
+        &mut self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &Bytes,
+    ) -> io::Result<()> {
+        self.keeps_connection = false;
+        self.begin_response(status, headers);
+        self.write_body(body.clone(), true).await
+    }
+
+    /// Writes a piece of the body, and its end after the last one.
+    ///
+    /// # Errors
+    /// The connection broke, the client did not take the piece in time, or the body ends before its declared length.
+    pub async fn write_body(&mut self, data: Bytes, is_end: bool) -> io::Result<()> {
+        self.response.push(data, is_end);
+        self.write_unsent().await?;
+        match self.response.body {
+            ResponseBodyFraming::Length(_) if is_end => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Closes the connection for writing, so that the client notices the end.
+    pub async fn shutdown(&mut self) {
+        // The connection is no longer used, so an error does not matter.
+        let _ = self.write_unsent().await;
+        let _ = AsyncWriteExt::shutdown(&mut self.stream).await;
+    }
+
+    fn begin_response(&mut self, status: StatusCode, headers: &HeaderMap) {
+        let is_head_request = self.request.parts.method == Method::HEAD;
+        let body = ResponseBodyFraming::declared_by(status, headers, is_head_request);
+        self.keeps_connection &= body != ResponseBodyFraming::Connection;
+        let connection = match self.keeps_connection {
+            true => ConnectionOption::KeepAlive,
+            false if headers.contains_key(header::UPGRADE) => ConnectionOption::UpgradeAndClose,
+            false => ConnectionOption::Close,
+        };
+        self.response.status = Some(status);
+        self.response.body = body;
+        encode_head(&mut self.response.unsent.head, status, headers, connection);
+    }
+
+    async fn write_unsent(&mut self) -> io::Result<()> {
+        let writing = pin!(in_time(
+            self.write_timeout,
+            poll_fn(|context| self.poll_write_unsent(context)),
+        ));
+        match writing.await {
+            Ok(written) => written,
+            Err(DeadlineElapsed) => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+
+    fn poll_write_unsent(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let unsent = &mut self.response.unsent;
+        while !unsent.is_empty() {
+            let slices = [&unsent.head[..], &unsent.data, unsent.tail].map(IoSlice::new);
+            let stream = Pin::new(&mut self.stream);
+            match ready!(stream.poll_write_vectored(context, &slices))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                written => unsent.advance(written),
+            }
+        }
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+}
+
+impl ResponseInProgress {
+    /// Adds a piece of the body to what leaves with the next write.
+    fn push(&mut self, mut data: Bytes, is_end: bool) {
+        let unsent = &mut self.unsent;
+        match self.body {
+            ResponseBodyFraming::Ended => return,
+            ResponseBodyFraming::Length(left) => {
+                // What exceeds the declared length would be taken for the next response.
+                data.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+                self.body = match left - data.len() as u64 {
+                    0 => ResponseBodyFraming::Ended,
+                    left => ResponseBodyFraming::Length(left),
+                };
+                unsent.data = data;
+                return;
+            }
+            ResponseBodyFraming::Connection => unsent.data = data,
+            ResponseBodyFraming::Chunked if data.is_empty() => {
+                unsent.tail = if is_end { LAST_CHUNK } else { b"" };
+            }
+            ResponseBodyFraming::Chunked => {
+                // Writing to memory does not fail.
+                let _ = write!(unsent.head, "{:X}\r\n", data.len());
+                unsent.data = data;
+                unsent.tail = match is_end {
+                    true => CHUNK_END_AND_LAST_CHUNK,
+                    false => b"\r\n",
+                };
+            }
+        }
+        if is_end {
+            self.body = ResponseBodyFraming::Ended;
+        }
+    }
+}
+
+impl UnsentBytes {
+    fn is_empty(&self) -> bool {
+        self.head.is_empty() && self.data.is_empty() && self.tail.is_empty()
+    }
+
+    /// Removes `count` bytes that were sent, and frees what they took.
+    fn advance(&mut self, count: usize) {
+        let of_head = count.min(self.head.len());
+        let of_data = (count - of_head).min(self.data.len());
+        self.head.advance(of_head);
+        self.data.advance(of_data);
+        self.tail = &self.tail[count - of_head - of_data..];
+        if self.head.is_empty() {
+            self.head = BytesMut::new();
+        }
+        if self.data.is_empty() {
+            self.data = Bytes::new();
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The caller's side of one request, on a connection of HTTP/1.1 or a stream of HTTP/2.
+
+use super::http1::Http1ServerSession;
+use crate::fault_from::{http1_read, http1_write, http2_read, http2_write};
+use crate::listen::client_departure::until_client_leaves;
+use bytes::Bytes;
+use headgate_protocol::fault::Fault;
+use http::request::Parts;
+use http::{HeaderMap, Method, StatusCode, header};
+use pingora_core::protocols::http::v2::server::HttpSession as Http2Session;
+use pingora_core::protocols::tls::SslDigest;
+use pingora_http::{RequestHeader, ResponseHeader};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A request whose head was read. Boxed, since sessions are large and move with the exchange.
+pub enum CallerSession {
+    Http1(Box<Http1ServerSession>),
+    Http2(Box<Http2Session>),
+}
+
+impl CallerSession {
+    /// The head of the request.
+    pub fn head(&self) -> &Parts {
+        match self {
+            Self::Http1(session) => &session.request().parts,
+            Self::Http2(session) => session.req_header(),
+        }
+    }
+
+    pub fn is_http2(&self) -> bool {
+        matches!(self, Self::Http2(_))
+    }
+
+    /// The TLS state of the connection; `None` without TLS.
+    pub fn tls(&self) -> Option<Arc<SslDigest>> {
+        match self {
+            Self::Http1(session) => session.stream().get_ssl_digest(),
+            Self::Http2(session) => session.digest()?.ssl_digest.clone(),
+        }
+    }
+
+    /// The address of the connection's peer: from the PROXY header if there is one.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Http1(session) => {
+                let digest = session.stream().get_socket_digest()?;
+                digest.peer_addr()?.as_inet().copied()
+            }
+            Self::Http2(session) => session.client_addr()?.as_inet().copied(),
+        }
+    }
+
+    /// The status of the response; `None` before its head was written.
+    pub fn response_status(&self) -> Option<StatusCode> {
+        match self {
+            Self::Http1(session) => session.response_status(),
+            Self::Http2(session) => session.response_written().map(|head| head.status),
+        }
+    }
+
+    /// Takes the head of a request out of memory: its fields may take far more than bytes on the wire.
+    pub fn drop_head(&mut self) {
+        if let Self::Http2(session) = self
+            && let Ok(none) = RequestHeader::build_no_case(Method::POST, b"/", None)
+        {
+            *session.req_header_mut() = none;
+        }
+    }
+
+    /// Maximum time for a caller to take a piece of the response.
+    pub fn set_write_timeout(&mut self, timeout: Duration) {
+        match self {
+            Self::Http1(session) => session.set_write_timeout(timeout),
+            Self::Http2(session) => session.set_write_timeout(Some(timeout)),
+        }
+    }
+
+    /// Closes an HTTP/1.1 connection after this response.
+    pub fn close_after_response(&mut self) {
+        if let Self::Http1(session) = self {
+            session.close_after_response();
+        }
+    }
+
+    /// Whether the request has a body. Asked once, before it is read.
+    pub fn has_body(&mut self) -> bool {
+        match self {
+            Self::Http1(session) => session.has_unread_body(),
+            Self::Http2(session) => {
+                if has_empty_length(session.req_header()) {
+                    // Pingora would read nothing. The end of the stream shows whether the length is true (RFC 9113,
+                    // section 8.1.1).
+                    session
+                        .req_header_mut()
+                        .remove_header(&header::CONTENT_LENGTH);
+                }
+                !session.is_body_empty()
+            }
+        }
+    }
+
+    /// Whether the end of the body was seen.
+    pub fn is_body_done(&self) -> bool {
+        match self {
+            Self::Http1(session) => !session.has_unread_body(),
+            Self::Http2(session) => session.is_body_done(),
+        }
+    }
+
+    /// The next piece of the body, as soon as it arrives; `None` after the last one.
+    ///
+    /// # Errors
+    /// The connection failed, or the body is malformed.
+    pub async fn read_body(&mut self) -> Result<Option<Bytes>, Fault> {
+        match self {
+            Self::Http1(session) => session.read_body().await.map_err(http1_read),
+            Self::Http2(session) => session.read_body_bytes().await.map_err(http2_read),
+        }
+    }
+
+    /// Lets a client of HTTP/1.1 send its body.
+    ///
+    /// # Errors
+    /// The connection failed.
+    pub async fn write_continue(&mut self) -> Result<(), Fault> {
+        match self {
+            Self::Http1(session) => session.write_continue().await.map_err(http1_write),
+            // Clients of HTTP/2 do not wait: the flow control window is open.
+            Self::Http2(_) => Ok(()),
+        }
+    }
+
+    /// Writes the head of the response.
+    ///
+    /// # Errors
+    /// The connection failed, or the caller does not read.
+    pub async fn write_head(
+        &mut self,
+        status: StatusCode,
+        headers: HeaderMap,
+    ) -> Result<(), Fault> {
+        match self {
+            Self::Http1(session) => session
+                .write_head(status, &headers)
+                .await
+                .map_err(http1_write),
+            Self::Http2(session) => {
+                let (mut parts, ()) = http::Response::new(()).into_parts();
+                parts.status = status;
+                parts.headers = headers;
+                let head = Box::new(ResponseHeader::from(parts));
+                let written = session.write_response_header(head, false);
+                written.map_err(http2_write)
+            }
+        }
+    }
+
+    /// Writes a piece of the response's body, and its end after the last one.
+    ///
+    /// # Errors
+    /// The connection failed, or the caller does not read.
+    pub async fn write_body(&mut self, data: Bytes, is_end: bool) -> Result<(), Fault> {
+        if data.is_empty() && !is_end {
+            return Ok(());
+        }
+        match self {
+            Self::Http1(session) => session.write_body(data, is_end).await.map_err(http1_write),
+            Self::Http2(session) => session.write_body(data, is_end).await.map_err(http2_write),
+        }
+    }
+
+    /// Waits until the caller has closed the connection or reset the stream.
+    pub async fn until_caller_leaves(&mut self, is_body_unread: bool) {
+        match self {
+            // Boxed, since it is rarely needed. A read would take bytes of the body.
+            Self::Http1(session) if is_body_unread => {
+                Box::pin(until_client_leaves(session.stream())).await;
+            }
+            Self::Http1(session) => session.until_client_leaves().await,
+            // An error is that of a caller who left.
+            Self::Http2(session) => drop(session.read_body_or_idle(true).await),
+        }
+    }
+
+    /// Closes the connection, or resets the stream.
+    pub async fn shutdown(&mut self) {
+        match self {
+            Self::Http1(session) => session.shutdown().await,
+            Self::Http2(session) => session.shutdown(),
+        }
+    }
+}
+
+fn has_empty_length(head: &RequestHeader) -> bool {
+    let length = head.headers.get(header::CONTENT_LENGTH);
+    length.is_some_and(|length| length.as_bytes().iter().all(|digit| *digit == b'0'))
+}
