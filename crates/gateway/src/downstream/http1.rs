@@ -272,8 +272,8 @@ impl Http1ServerSession {
 
     /// Ends the response, and returns the connection if it can carry another request.
     pub async fn finish(mut self: Box<Self>) -> Option<Box<Self>> {
-        let is_written = self.write_body(Bytes::new(), true).await.is_ok();
-        if is_written && self.keeps_connection && !self.has_unread_body() {
+        self.write_body(Bytes::new(), true).await.ok()?;
+        if self.keeps_connection && !self.has_unread_body() {
             return Some(self);
         }
         self.shutdown().await;

@@ -45,7 +45,8 @@ impl Http1ServerSession {
     /// # Errors
     /// The connection broke.
     pub async fn write_continue(&mut self) -> io::Result<()> {
-        self.response.unsent.tail = b"HTTP/1.1 100 Continue\r\n\r\n";
+        // Goes before the head of the response, even if this write is dropped.
+        self.response.unsent.head = BytesMut::from("HTTP/1.1 100 Continue\r\n\r\n");
         self.write_unsent().await
     }
 
@@ -81,6 +82,10 @@ impl Http1ServerSession {
     /// # Errors
     /// The connection broke, the client did not take the piece in time, or the body ends before its declared length.
     pub async fn write_body(&mut self, data: Bytes, is_end: bool) -> io::Result<()> {
+        // A write that was dropped is continued first.
+        if self.response.unsent.has_piece() {
+            self.write_unsent().await?;
+        }
         self.response.push(data, is_end);
         self.write_unsent().await?;
         match self.response.body {
@@ -173,7 +178,11 @@ impl ResponseInProgress {
 
 impl UnsentBytes {
     fn is_empty(&self) -> bool {
-        self.head.is_empty() && self.data.is_empty() && self.tail.is_empty()
+        self.head.is_empty() && !self.has_piece()
+    }
+
+    fn has_piece(&self) -> bool {
+        !self.data.is_empty() || !self.tail.is_empty()
     }
 
     /// Removes `count` bytes that were sent, and frees what they took.

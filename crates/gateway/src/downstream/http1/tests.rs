@@ -338,6 +338,35 @@ async fn a_response_has_the_framing_that_its_head_declares() {
 }
 
 #[tokio::test]
+async fn a_write_that_is_dropped_is_continued_by_the_next_one() {
+    let (mut client, server) = duplex(16);
+    let mut session = Box::new(Http1ServerSession::new(Box::new(server), LONG));
+    let chunked = HeaderValue::from_static("chunked");
+    let headers = HeaderMap::from_iter([(header::TRANSFER_ENCODING, chunked)]);
+    let continuing = timeout(Duration::from_millis(1), session.write_continue());
+    assert!(continuing.await.is_err());
+    let writing = async {
+        session.write_head(StatusCode::OK, &headers).await.unwrap();
+        let piece = Bytes::from_static(&[b'x'; 100]);
+        for _ in 0..3 {
+            let written = session.write_body(piece.clone(), false);
+            let _ = timeout(Duration::from_micros(1), written).await;
+        }
+        drop(session.finish().await);
+    };
+    let mut received = String::new();
+    let (read, ()) = tokio::join!(client.read_to_string(&mut received), writing);
+    read.unwrap();
+    let (head, body) = received.split_once("keep-alive\r\n\r\n").unwrap();
+    assert!(
+        head.starts_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n"),
+        "{head}"
+    );
+    let chunk = format!("64\r\n{}\r\n", "x".repeat(100));
+    assert_eq!(body, format!("{}0\r\n\r\n", chunk.repeat(3)));
+}
+
+#[tokio::test]
 async fn a_client_that_reads_nothing_ends_the_writing() {
     let (_client, server) = duplex(100);
     let mut session = Http1ServerSession::new(Box::new(server), Duration::from_millis(20));
