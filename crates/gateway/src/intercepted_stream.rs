@@ -1,4 +1,4 @@
-//! A connection whose bytes pass an interceptor, between TLS and the HTTP of Pingora.
+//! A connection whose bytes pass an interceptor, between TLS and the HTTP/2 of Pingora.
 
 use async_trait::async_trait;
 use pingora_core::protocols::raw_connect::ProxyDigest;

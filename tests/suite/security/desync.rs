@@ -116,7 +116,7 @@ const CHUNKS: &[(Outcome, &str)] = &[
     (Refused, "5\r\nabcdeXX\r\n0\r\n\r\n"),
     (Refused, "5\r\nabcde0\r\n\r\n"),
     (Refused, "fffffffffffffffff\r\n{B}\r\n0\r\n\r\n"),
-    // Pingora accepts an empty size as zero.
+    // Some parsers accept an empty size as zero.
     (Refused, "\r\n{1}0\r\n\r\n"),
     (Refused, ";a=b\r\n{B}\r\n0\r\n\r\n"),
     (Refused, "{1}\r\n\r\nGET /v1/models HTTP/1.1\r\n\r\n"),
@@ -152,7 +152,7 @@ const LINES: &[(Outcome, &str)] = &[
     (Refused, "CONNECT gate.test:443 HTTP/1.1"),
     (Refused, "CONNECT http://gate.test/ HTTP/1.1"),
     (Refused, "CONNECT http://gate.test:80/ HTTP/1.1"),
-    // Pingora would escape what is between the first space and the version.
+    // Some parsers escape what is between the first space and the version.
     (Refused, "GET /v1/mo dels HTTP/1.1"),
     (Refused, "GET /v1/models?a b HTTP/1.1"),
     (Refused, "GET /v1/models?a\tb HTTP/1.1"),

@@ -261,12 +261,10 @@ impl<A: HttpApp> HttpAppClientConnection<A> {
     ) -> Result<(), ClientGoneError> {
         let AppResponse {
             status,
-            mut headers,
+            headers,
             body,
         } = response;
         if closes_connection(&headers) {
-            // HTTP/2 has no such header; Pingora writes that of HTTP/1.1.
-            headers.remove(header::CONNECTION);
             downstream.close_after_response();
         }
         match body {
