@@ -72,7 +72,10 @@ pub fn http1_read(error: Http1ReadError) -> Fault {
             FaultKind::BadHead,
             "malformed request line: expected a method, a target and a version, separated by single spaces; percent-encode spaces and special characters in the target",
         ),
-        Http1ReadError::Target => (FaultKind::BadHead, "the request target is not a path"),
+        Http1ReadError::Target => (
+            FaultKind::BadHead,
+            "the request target is not a path; begin it with `/`, and percent-encode special characters in it",
+        ),
         Http1ReadError::Head(_) => (
             FaultKind::BadHead,
             "malformed HTTP request: invalid header field",
