@@ -1,5 +1,7 @@
 //! Requests as they are read from a connection, and responses as they are written to it.
 
+mod streams;
+
 use super::*;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
