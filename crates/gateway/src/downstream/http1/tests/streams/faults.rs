@@ -37,6 +37,7 @@ const LINES: &[&str] = &[
     "GET /smuggled HTTP/1.10",
     "GET /smuggled HTTP/1,1",
     "GET /smuggled HTTPS/1.1",
+    "CONNECT http://a.example:80/smuggled HTTP/1.1",
     "PRI * HTTP/2.0",
     "\u{16}\u{3}\u{1}",
 ];
@@ -175,6 +176,7 @@ pub fn plant(choices: &mut StreamChoices<'_>, plan: &mut RequestPlan) -> StreamR
         0..3 => {
             plan.line = choices.one(LINES).as_bytes().to_vec();
             plan.line_ends = ["\r\n"; 2];
+            plan.host = vec![HOST];
         }
         3 => {
             let line = String::from_utf8(plan.line.clone()).unwrap();
