@@ -7,7 +7,7 @@
 //!
 //! `headgate-budget FILE --report MARKDOWN` also writes the figures into that file. `headgate-budget FILE --plugins
 //! FOLDER` counts routes with the plugins of that folder instead, and `headgate-budget FILE --translation` each translation
-//! between two protocols; those have no budget but one.
+//! between two protocols; those have no budget but one. `--translation MARKDOWN` also writes these figures into that file.
 
 mod callgrind;
 mod figures;
@@ -55,11 +55,14 @@ fn main() -> ExitCode {
         [file] => (file, None, Mode::Budget),
         [file, option] if option == "--translation" => (file, None, Mode::Translation),
         [file, option, path] if option == "--report" => (file, Some(Path::new(path)), Mode::Budget),
+        [file, option, path] if option == "--translation" => {
+            (file, Some(Path::new(path)), Mode::Translation)
+        }
         [file, option, path] if option == "--plugins" => {
             (file, None, Mode::Plugins(Path::new(path)))
         }
         _ => panic!(
-            "usage: headgate-budget FILE [--report MARKDOWN | --plugins FOLDER | --translation]"
+            "usage: headgate-budget FILE [--report MARKDOWN | --plugins FOLDER | --translation [MARKDOWN]]"
         ),
     };
     let text = fs::read_to_string(file).expect("the file of budgets can be read");
@@ -101,7 +104,11 @@ fn main() -> ExitCode {
             ));
         }
     }
-    publish(report, "instructions", &table);
+    let section = match mode {
+        Mode::Translation => "instructions of translations",
+        Mode::Budget | Mode::Plugins(_) => "instructions",
+    };
+    publish(report, section, &table);
     for note in notes {
         println!("{note}");
     }

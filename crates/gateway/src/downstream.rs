@@ -6,6 +6,7 @@ pub mod compressed_body;
 pub mod detachment;
 pub mod early_reply;
 pub mod http1;
+mod request_body_state;
 pub mod session;
 pub(crate) mod spool;
 mod streamed_reply;
@@ -29,6 +30,7 @@ use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_tracing::ResponseMessageRecorder;
 use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 use pingora_timeout::fast_timeout::fast_timeout;
+use request_body_state::RequestBodyState;
 use session::CallerSession;
 use std::pin::pin;
 use std::sync::Arc;
@@ -58,19 +60,16 @@ pub struct DownstreamSession {
     pub messages: Option<Box<ResponseMessageRecorder>>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum RequestBodyState {
-    Unread,
-    Read,
-}
-
 impl DownstreamSession {
-    pub fn new(mut session: CallerSession, drain_state: Arc<DrainState>) -> Self {
+    /// The session of a request whose head was checked, and the fields of the head.
+    pub fn new(mut session: CallerSession, drain_state: Arc<DrainState>) -> (Self, HeaderMap) {
+        let unread = RequestBodyState::declared_by(session.head());
+        let headers = session.take_headers();
         let body = match session.has_body() {
-            true => RequestBodyState::Unread,
+            true => unread,
             false => RequestBodyState::Read,
         };
-        Self {
+        let downstream = Self {
             session,
             drain_state,
             body,
@@ -82,7 +81,8 @@ impl DownstreamSession {
             bytes_out: 0,
             wait_times: ExchangeWaitRecorder::default(),
             messages: None,
-        }
+        };
+        (downstream, headers)
     }
 
     pub fn session(&self) -> &CallerSession {
@@ -128,26 +128,24 @@ impl DownstreamSession {
 
     /// Whether the caller sends a body that is not read yet.
     pub fn has_unread_body(&self) -> bool {
-        self.body == RequestBodyState::Unread
+        matches!(self.body, RequestBodyState::Unread { .. })
     }
 
-    /// Length of the body in bytes, as the caller declares it.
+    /// Length in bytes of a body that is not read yet, as the caller declares it.
     pub fn declared_length(&self) -> Option<u64> {
-        let length = self.session.head().headers.get(header::CONTENT_LENGTH)?;
-        length.to_str().ok()?.parse().ok()
+        match self.body {
+            RequestBodyState::Unread { declared, .. } => declared,
+            RequestBodyState::Read => None,
+        }
     }
 
     async fn send_continue(&mut self) -> Result<(), Fault> {
-        let request = self.session.head();
-        // RFC 9110, section 15.2: a server must not send informational responses to HTTP/1.0 clients.
-        let expects = request.version > Version::HTTP_10
-            && request
-                .headers
-                .get(header::EXPECT)
-                .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
-        match expects {
-            true => self.session.write_continue().await,
-            false => Ok(()),
+        match self.body {
+            RequestBodyState::Unread {
+                expects_continue: true,
+                ..
+            } => self.session.write_continue().await,
+            _ => Ok(()),
         }
     }
 
@@ -214,7 +212,7 @@ impl DownstreamSession {
         let body = self.write_reply_head(reply).await?;
         self.write(body, true).await?;
         self.replied = !self.has_caller_left;
-        if self.body == RequestBodyState::Unread
+        if self.has_unread_body()
             && let CallerSession::Http1(session) = &mut self.session
         {
             discard_h1(session).await;
@@ -262,7 +260,7 @@ impl DownstreamSession {
         if self.has_caller_left {
             return Ok(());
         }
-        if self.body == RequestBodyState::Unread {
+        if self.has_unread_body() {
             self.session.close_after_response();
         }
         let bodiless = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
@@ -324,7 +322,7 @@ impl DownstreamSession {
 
     /// Returns the connection for the next request, if it can carry one.
     pub async fn finish(self) -> ConnectionAfterExchange {
-        let is_unread = self.body == RequestBodyState::Unread;
+        let is_unread = self.has_unread_body();
         let discards = is_unread && self.is_committed() && !self.replied;
         match self.session {
             session @ CallerSession::Http2(_) if is_unread || self.unsent.is_some() => {

@@ -87,7 +87,7 @@ pub(super) struct Exchange<'g> {
     /// Computed once the body is known, before anything is sent to a provider.
     pub retry_policy: RetryPolicy,
     /// The body, if it streams and no part of it was sent yet.
-    pub upload: Option<StreamingUpload>,
+    pub upload: Option<Box<StreamingUpload>>,
     /// The permit of the attempt whose response is passed on.
     pub channel_permit: Option<ChannelPermit>,
     /// Counts the client's connection against its caller's quota.
@@ -241,12 +241,12 @@ impl Exchange<'_> {
         }
         let (sender, stream) = body_stream(length);
         self.request.body.receive(RequestBody::Streamed(stream));
-        self.upload = Some(StreamingUpload {
+        self.upload = Some(Box::new(StreamingUpload {
             sender,
             bytes_max,
             deadline,
             open: self.open.request().clone(),
-        });
+        }));
         Ok(())
     }
 

@@ -7,7 +7,6 @@ mod downstream;
 mod exchange;
 mod fault_from;
 mod head;
-mod intercepted_stream;
 pub mod listen;
 pub mod preview;
 pub mod probe;

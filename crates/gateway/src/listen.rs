@@ -1,7 +1,6 @@
 //! The listening process: sockets, TLS, and the services that accept connections.
 
 mod accept;
-mod buffered_stream;
 pub(super) mod caller_connections;
 pub(super) mod client_departure;
 mod client_stream;

@@ -3,12 +3,13 @@
 use super::downstream::DownstreamSession;
 use super::downstream::early_reply::ConnectionAfterExchange;
 use super::downstream::http1::Http1ServerSession;
-use super::downstream::http1::head_timeouts::RequestHeadTimeouts;
+use super::downstream::http1::connection::{Http1ConnectionLimits, Http1Service};
 use super::downstream::http1::read_error::Http1ReadError;
 use super::downstream::session::CallerSession;
 use super::exchange::Exchange;
 use super::exchange::record::ExchangeRecord;
 use super::listen::caller_connections::CallerConnectionGuard;
+use super::listen::drain_state::StageWatch;
 use super::routing_fault::{method_not_allowed, unknown_path};
 use super::unrouted_request::UnroutedRequest;
 use super::{Gateway, fault_from, head, request_id, websocket_refusal};
@@ -24,13 +25,14 @@ use headgate_core::subrequest::SubrequestClient;
 use headgate_observe::open_requests::OpenRequestLabels;
 use http::HeaderMap;
 use pingora_core::apps::{HttpServerApp, HttpServerOptions, ReusedHttpStream};
-use pingora_core::protocols::Stream;
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::http::v2::server::{H2Options, default_h2_options};
 use pingora_core::server::ShutdownWatch;
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 
 /// Flow control window of an HTTP/2 stream, in bytes: how much of a body a caller may send before it is read. With the
 /// default of 64 KiB, a body of several megabytes would take a hundred round trips.
@@ -50,6 +52,13 @@ pub struct GatewayClientConnection {
     peer: Option<SocketAddr>,
 }
 
+/// The requests of an HTTP/1.1 connection, one after the other.
+pub struct GatewayHttp1Service {
+    connection: GatewayClientConnection,
+    /// Watches for the drain deadline, for all requests of the connection.
+    aborted: StageWatch,
+}
+
 #[async_trait]
 impl HttpServerApp for GatewayClientConnection {
     async fn process_new_http(
@@ -60,7 +69,9 @@ impl HttpServerApp for GatewayClientConnection {
         self.begun.store(true, Ordering::Relaxed);
         // Connections of HTTP/1.1 never reach Pingora's server.
         if let ServerSession::H2(session) = session {
-            self.serve(CallerSession::Http2(Box::new(session))).await;
+            let mut aborted = self.gateway.drain_state.aborted();
+            let session = CallerSession::Http2(Box::new(session));
+            self.serve(session, &mut aborted).await;
         }
         None
     }
@@ -82,6 +93,36 @@ impl HttpServerApp for GatewayClientConnection {
     }
 }
 
+impl Http1Service for GatewayHttp1Service {
+    fn limits(&self) -> Http1ConnectionLimits {
+        // An idle connection must not keep an old configuration in memory.
+        let limits = &self.connection.gateway.reloader.current().server.limits;
+        Http1ConnectionLimits {
+            head_bytes_max: limits.header_bytes,
+            idle_timeout: limits.keep_alive_timeout,
+            head_timeout: limits.header_timeout,
+            write_timeout: limits.write_timeout,
+        }
+    }
+
+    async fn respond(
+        &mut self,
+        session: Box<Http1ServerSession>,
+    ) -> Option<Box<Http1ServerSession>> {
+        let session = CallerSession::Http1(session);
+        self.connection.serve(session, &mut self.aborted).await
+    }
+
+    async fn refuse(&self, session: Box<Http1ServerSession>, error: Http1ReadError) {
+        let GatewayClientConnection { gateway, peer, .. } = &self.connection;
+        let snapshot = gateway.reloader.current();
+        let client = gateway.resolve_client(*peer, &HeaderMap::new());
+        let refusal = UnroutedRequest::for_unreadable_head(gateway, &snapshot, client);
+        let fault = fault_from::http1_read(error);
+        refusal.send_unread(session, &fault).await;
+    }
+}
+
 impl GatewayClientConnection {
     pub fn new(
         gateway: Arc<Gateway>,
@@ -98,65 +139,39 @@ impl GatewayClientConnection {
         }
     }
 
+    /// The connection as one of HTTP/1.1.
+    pub fn into_http1(self) -> GatewayHttp1Service {
+        GatewayHttp1Service {
+            aborted: self.gateway.drain_state.aborted(),
+            connection: self,
+        }
+    }
+
     /// Whether the connection has started a request.
     pub fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Serves the requests of an HTTP/1.1 connection, one after the other.
-    pub async fn serve_http1(&self, stream: Stream, shutdown: &ShutdownWatch) {
-        let write_timeout = self.gateway.reloader.current().server.limits.write_timeout;
-        let mut session = Box::new(Http1ServerSession::new(stream, write_timeout));
-        loop {
-            let (head_bytes_max, times) = {
-                let limits = &self.gateway.reloader.current().server.limits;
-                let times = RequestHeadTimeouts {
-                    idle: limits.keep_alive_timeout,
-                    deadline: limits.header_timeout,
-                };
-                // An idle connection must not keep an old configuration in memory.
-                (limits.header_bytes, times)
-            };
-            match session.read_head(head_bytes_max, times, shutdown).await {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => return self.refuse_unread(session, error).await,
-            }
-            if *shutdown.borrow() {
-                session.close_after_response();
-            }
-            match self.serve(CallerSession::Http1(session)).await {
-                Some(next) => session = next,
-                None => return,
-            }
-        }
-    }
-
-    async fn refuse_unread(&self, session: Box<Http1ServerSession>, error: Http1ReadError) {
-        let snapshot = self.gateway.reloader.current();
-        let client = self.gateway.resolve_client(self.peer, &HeaderMap::new());
-        let refusal = UnroutedRequest::for_unreadable_head(&self.gateway, &snapshot, client);
-        let fault = fault_from::http1_read(error);
-        refusal.send_unread(session, &fault).await;
-    }
-
     /// Serves a request whose head was read; returns its connection if that can carry another one.
-    async fn serve(&self, mut session: CallerSession) -> Option<Box<Http1ServerSession>> {
+    async fn serve(
+        &self,
+        mut session: CallerSession,
+        aborted: &mut StageWatch,
+    ) -> Option<Box<Http1ServerSession>> {
         // The configuration may have changed while the connection was idle.
         let snapshot = self.gateway.reloader.current();
         session.set_write_timeout(snapshot.server.limits.write_timeout);
-        // Boxed, so that the part that outlives the exchange on an HTTP/2 stream is small.
-        let mut exchange = Box::pin(self.exchange(session, snapshot));
-        let remainder = tokio::select! {
-            biased;
-            remainder = &mut exchange => Some(remainder),
-            () = self.gateway.drain_state.until_aborted() => None,
-        };
-        let remainder = match remainder {
-            Some(remainder) => remainder,
-            // This task polls the exchange once more, and the exchange notices that the drain deadline has passed.
-            None => (&mut exchange).await,
-        };
+        // Boxed, so that the part that outlives the exchange on an HTTP/2 stream is small; built where it stays.
+        let mut exchange = Box::into_pin(Box::write(
+            Box::new_uninit(),
+            self.exchange(session, snapshot),
+        ));
+        let remainder = poll_fn(|context| match exchange.as_mut().poll(context) {
+            // The exchange notices that the drain deadline has passed.
+            Poll::Pending if aborted.poll_reached(context) => exchange.as_mut().poll(context),
+            polled => polled,
+        });
+        let remainder = remainder.await;
         drop(exchange);
         remainder.finish().await
     }
@@ -200,18 +215,21 @@ impl GatewayClientConnection {
                 return refusal(id).send(session, fault, HeaderMap::new()).await;
             }
         };
+        let method = request.method.clone();
+        let drain_state = self.gateway.drain_state.clone();
+        let (downstream, headers) = DownstreamSession::new(session, drain_state);
         let view = RequestView::new(
             id,
-            request.method.clone(),
+            method,
             target.path,
             target.query,
-            request.headers.clone(),
+            headers,
             params,
             route.protocol,
         );
         // The exchange is dropped before the connection is finished, so that both use the same memory of this future.
         let (downstream, is_broken) = {
-            let mut exchange = self.begin_exchange(session, snapshot, route, view, client);
+            let mut exchange = self.begin_exchange(downstream, snapshot, route, view, client);
             exchange.run().await;
             (exchange.downstream, exchange.record.broken)
         };
@@ -225,13 +243,13 @@ impl GatewayClientConnection {
     /// the exchange a second time.
     fn begin_exchange(
         &self,
-        session: CallerSession,
+        mut downstream: DownstreamSession,
         snapshot: Arc<Snapshot>,
         route: Arc<Route>,
         mut view: RequestView,
         client: Option<DownstreamClient>,
     ) -> Exchange<'_> {
-        let tls = session.tls();
+        let tls = downstream.session().tls();
         view.is_tls = tls.is_some();
         if let Some(certificate) = tls
             .as_ref()
@@ -259,7 +277,6 @@ impl GatewayClientConnection {
             .metrics
             .open_requests
             .add(record.started, details);
-        let mut downstream = DownstreamSession::new(session, self.gateway.drain_state.clone());
         // Recorded for nothing if the exchange is exported only because it fails.
         if record
             .trace

@@ -1,7 +1,7 @@
 //! Requests that match no route: sends the error, counts and logs them.
 
 use super::downstream::DownstreamSession;
-use super::downstream::early_reply::{ConnectionAfterExchange, close_and_discard_h1};
+use super::downstream::early_reply::{ConnectionAfterExchange, send_last_h1};
 use super::downstream::http1::Http1ServerSession;
 use super::downstream::session::CallerSession;
 use super::listen::http2::FIELDS_MAX;
@@ -13,7 +13,7 @@ use headgate_observe::access_log::AccessLogEntry;
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, header};
 use std::sync::Arc;
 
 /// Value of the log fields `route`, `method` and `path` if they are unknown.
@@ -56,7 +56,7 @@ impl<'a> UnroutedRequest<'a> {
         reply::add_request_id(&mut local_reply.headers, protocol, &self.id);
         let (status, bytes) = (local_reply.status.as_u16(), local_reply.body.len() as u64);
         self.log_and_count(protocol, Some(request), status, bytes, &fault);
-        let mut downstream = DownstreamSession::new(session, self.gateway.drain_state.clone());
+        let (mut downstream, _) = DownstreamSession::new(session, self.gateway.drain_state.clone());
         if fault.kind == FaultKind::BadHead {
             downstream.close_after_response();
         }
@@ -77,17 +77,9 @@ impl<'a> UnroutedRequest<'a> {
         }
         let mut local_reply = reply::from_fault(None, fault, &self.id);
         reply::add_request_id(&mut local_reply.headers, None, &self.id);
-        local_reply.headers.insert(
-            header::CONTENT_LENGTH,
-            HeaderValue::from(local_reply.body.len()),
-        );
         let (status, bytes) = (local_reply.status.as_u16(), local_reply.body.len() as u64);
         self.log_and_count(None, None, status, bytes, fault);
-        // The client may already have disconnected.
-        let _ = session
-            .write_last(local_reply.status, &local_reply.headers, &local_reply.body)
-            .await;
-        close_and_discard_h1(&mut session).await;
+        send_last_h1(&mut session, local_reply).await;
     }
 
     /// The protocol that the caller probably uses, from the path or the headers.

@@ -13,7 +13,6 @@ mod egress_url;
 pub(super) mod fetch;
 mod http1;
 mod idle_connections;
-mod idle_timeout;
 mod peeked_chunks;
 mod peer;
 mod post_event;

@@ -1,6 +1,6 @@
 //! 426 for WebSocket handshakes on paths without GET (RFC 9110, section 15.5.22).
 
-use super::downstream::early_reply::{ConnectionAfterExchange, close_and_discard_h1};
+use super::downstream::early_reply::{ConnectionAfterExchange, send_last_h1};
 use super::downstream::session::CallerSession;
 use super::reply;
 use super::unrouted_request::UnroutedRequest;
@@ -45,16 +45,12 @@ impl UnroutedRequest<'_> {
         reply::add_request_id(&mut local_reply.headers, protocol, &self.id);
         let headers = &mut local_reply.headers;
         headers.insert(header::ALLOW, allow);
-        headers.insert(header::CONTENT_LENGTH, local_reply.body.len().into());
         // RFC 9110, section 15.5.22, requires `Upgrade`; `HTTP/1.1` is the version in use.
         headers.insert(header::UPGRADE, HeaderValue::from_static("HTTP/1.1"));
         let (status, bytes) = (local_reply.status.as_u16(), local_reply.body.len() as u64);
         self.log_and_count(protocol, Some(request), status, bytes, &fault);
         if let CallerSession::Http1(session) = &mut session {
-            let (headers, body) = (&local_reply.headers, &local_reply.body);
-            // The client may already have disconnected.
-            let _ = session.write_last(local_reply.status, headers, body).await;
-            close_and_discard_h1(session).await;
+            send_last_h1(session, local_reply).await;
         }
         ConnectionAfterExchange::Nothing
     }

@@ -185,6 +185,9 @@ pub fn query_without_credentials<'q>(
     Cow::Owned(left)
 }
 
+/// How many headers the gateway adds to most responses: ids, and what is left of limits.
+const OWN_RESPONSE_HEADERS: usize = 10;
+
 /// The headers of the response to the caller, derived from the provider's.
 ///
 /// Values that reveal one of `secrets` are removed. A header with a single value is sent once; if its lines contradict
@@ -195,7 +198,7 @@ pub fn response_headers_for_caller(
 ) -> HeaderMap {
     let nominated = ConnectionHeaderTokens::by(from_provider);
     let has_repeated = has_repeated(from_provider);
-    let mut headers = HeaderMap::with_capacity(from_provider.len() + 4);
+    let mut headers = HeaderMap::with_capacity(from_provider.len() + OWN_RESPONSE_HEADERS);
     for (name, value) in from_provider {
         let is_shown = is_forwarded_to_callers(name.as_str())
             && !nominated.has(name.as_str())

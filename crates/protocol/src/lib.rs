@@ -12,6 +12,7 @@ pub mod error_body;
 pub mod error_class;
 pub mod estimate;
 pub mod fault;
+pub mod field_name;
 pub mod form;
 pub mod header_policy;
 pub mod header_values;

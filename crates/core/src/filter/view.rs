@@ -305,7 +305,7 @@ impl RequestView {
             headers,
             params,
             protocol,
-            route: Arc::from(""),
+            route: Arc::default(),
             is_tls: false,
             client: None,
             caller: None,

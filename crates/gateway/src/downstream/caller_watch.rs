@@ -1,6 +1,6 @@
 //! Watches the caller while the exchange waits for something else.
 
-use super::{DownstreamSession, RequestBodyState};
+use super::DownstreamSession;
 use crate::deadline::{DeadlineElapsed, in_time};
 use crate::fault_from;
 use headgate_protocol::fault::Fault;
@@ -70,7 +70,6 @@ impl DownstreamSession {
         &mut self,
         work: impl Future<Output = T>,
     ) -> Result<T, UpstreamWaitInterruption> {
-        let is_unread = self.body == RequestBodyState::Unread;
         let drain_state = &self.drain_state;
         // The task that runs the exchange is woken when the drain deadline passes.
         let over = poll_fn(|_| match drain_state.is_over() {
@@ -83,7 +82,7 @@ impl DownstreamSession {
             biased;
             () = over.as_mut() => return Err(UpstreamWaitInterruption::Ending),
             done = work.as_mut() => return Ok(done),
-            () = self.session.until_caller_leaves(is_unread), if watches_caller => {}
+            () = self.session.until_caller_leaves(), if watches_caller => {}
         }
         if !self.detachment.is_armed() {
             return Err(UpstreamWaitInterruption::ClientGone);

@@ -7,6 +7,8 @@
 use super::http1::Http1ServerSession;
 use super::session::CallerSession;
 use bytes::Bytes;
+use headgate_core::filter::LocalReply;
+use http::header;
 use pingora_timeout::fast_timeout::fast_timeout;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -120,9 +122,22 @@ pub(super) async fn discard_h1(session: &mut Http1ServerSession) {
     let _ = fast_timeout(DISCARD_H1, discarded).await;
 }
 
+/// Sends the last reply of an HTTP/1.1 connection, and closes it.
+pub(crate) async fn send_last_h1(session: &mut Http1ServerSession, reply: LocalReply) {
+    let LocalReply {
+        status,
+        mut headers,
+        body,
+    } = reply;
+    headers.insert(header::CONTENT_LENGTH, body.len().into());
+    // The client may already have disconnected.
+    let _ = session.write_last(status, &headers, &body).await;
+    close_and_discard_h1(session).await;
+}
+
 /// Closes an HTTP/1.1 connection after its last reply, and discards the client's input until the client closes its
 /// side.
-pub(crate) async fn close_and_discard_h1(session: &mut Http1ServerSession) {
+async fn close_and_discard_h1(session: &mut Http1ServerSession) {
     let discarded = async {
         session.shutdown().await;
         session.discard(DISCARD_BYTES_MAX).await;

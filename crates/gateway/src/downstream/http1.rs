@@ -2,8 +2,9 @@
 //!
 //! Reads keep what they have received: a read whose future was dropped continues with the next one.
 
+pub mod connection;
 mod head_scan;
-pub mod head_timeouts;
+mod head_timeouts;
 pub mod read_error;
 pub mod request_body;
 pub mod request_head;
@@ -17,6 +18,7 @@ use crate::listen::client_departure::ClientDepartureWatch;
 use crate::read_buffer::{give_room_back, take_room};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use head_scan::{HeadScanResult, HeadScanner};
+use http::HeaderMap;
 use pingora_core::protocols::Stream;
 use read_error::Http1ReadError;
 use request_body::{BodyFraming, Http1RequestBody};
@@ -152,6 +154,11 @@ impl Http1ServerSession {
         &self.request
     }
 
+    /// Takes the fields of the head, which were checked.
+    pub fn take_headers(&mut self) -> HeaderMap {
+        std::mem::take(&mut self.request.parts.headers)
+    }
+
     /// Starts the body, after the head was checked.
     pub fn begin_body(&mut self, framing: BodyFraming) {
         self.body = Http1RequestBody::new(framing);
@@ -231,10 +238,11 @@ impl Http1ServerSession {
         Ok(buffer)
     }
 
-    /// Waits until the client has closed the connection. The request must have been read to its end.
+    /// Waits until the client has closed the connection.
     pub async fn until_client_leaves(&mut self) {
         poll_fn(|context| {
-            while self.received.len() < EARLY_BYTES_MAX {
+            // A read would take bytes of the body.
+            while !self.has_unread_body() && self.received.len() < EARLY_BYTES_MAX {
                 if !matches!(ready!(self.poll_fill(context, HEAD_ROOM)), Ok(1..)) {
                     self.keeps_connection = false;
                     return Poll::Ready(());

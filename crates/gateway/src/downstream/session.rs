@@ -2,7 +2,6 @@
 
 use super::http1::Http1ServerSession;
 use crate::fault_from::{http1_read, http1_write, http2_read, http2_write};
-use crate::listen::client_departure::until_client_leaves;
 use bytes::Bytes;
 use headgate_protocol::fault::Fault;
 use http::request::Parts;
@@ -26,6 +25,14 @@ impl CallerSession {
         match self {
             Self::Http1(session) => &session.request().parts,
             Self::Http2(session) => session.req_header(),
+        }
+    }
+
+    /// Takes the fields of the request's head. HTTP/2 keeps them, since its library reads the length of the body there.
+    pub fn take_headers(&mut self) -> HeaderMap {
+        match self {
+            Self::Http1(session) => session.take_headers(),
+            Self::Http2(session) => session.req_header().headers.clone(),
         }
     }
 
@@ -172,12 +179,8 @@ impl CallerSession {
     }
 
     /// Waits until the caller has closed the connection or reset the stream.
-    pub async fn until_caller_leaves(&mut self, is_body_unread: bool) {
+    pub async fn until_caller_leaves(&mut self) {
         match self {
-            // Boxed, since it is rarely needed. A read would take bytes of the body.
-            Self::Http1(session) if is_body_unread => {
-                Box::pin(until_client_leaves(session.stream())).await;
-            }
             Self::Http1(session) => session.until_client_leaves().await,
             // An error is that of a caller who left.
             Self::Http2(session) => drop(session.read_body_or_idle(true).await),

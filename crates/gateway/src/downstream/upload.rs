@@ -1,6 +1,7 @@
 //! Streams a request body from the caller to the provider while it arrives.
 
-use super::{DownstreamSession, RequestBodyState, UpstreamWaitInterruption, incomplete};
+use super::request_body_state::RequestBodyState;
+use super::{DownstreamSession, UpstreamWaitInterruption, incomplete};
 use headgate_core::filter::body_limit::too_large;
 use headgate_core::filter::body_stream::RequestBodySender;
 use headgate_observe::open_requests::{OpenRequest, WaitSide};

@@ -117,7 +117,7 @@ impl Exchange<'_> {
         let raced = match self.upload.take() {
             None => self.downstream.race(pin!(attempts.run())).await,
             // Boxed, so that this rare case does not enlarge the future of every exchange.
-            Some(upload) => Box::pin(self.downstream.race_upload(upload, attempts.run())).await,
+            Some(upload) => Box::pin(self.downstream.race_upload(*upload, attempts.run())).await,
         };
         let kept = match raced {
             Ok(kept) => kept,

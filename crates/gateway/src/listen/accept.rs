@@ -245,7 +245,7 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptContext<A> {
     /// Reads the PROXY header and runs the TLS handshake, as far as they are configured.
     async fn handshake(&self, stream: TcpStream, peer: SocketAddr) -> Option<Stream> {
         if self.proxies.is_none() && self.tls.is_none() {
-            return Some(Box::new(ClientTcpStream::new(stream, peer)));
+            return Some(Box::new(ClientTcpStream::new(stream, peer, false)));
         }
         // Boxed: this future is large, and needed only at the start of a connection.
         let secured = Box::pin(self.accept_tls(stream, peer));
@@ -280,7 +280,7 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptContext<A> {
                 }
             },
         };
-        let stream = ClientTcpStream::new(stream, client);
+        let stream = ClientTcpStream::new(stream, client, self.tls.is_some());
         let Some(tls) = &self.tls else {
             return Some(Box::new(stream));
         };

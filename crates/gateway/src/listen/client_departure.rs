@@ -36,13 +36,6 @@ impl ClientDepartureWatch {
     }
 }
 
-/// Waits until the client has closed the connection.
-pub(crate) async fn until_client_leaves(stream: &Stream) {
-    while !has_left(stream) {
-        fast_sleep(INTERVAL).await;
-    }
-}
-
 /// Whether the client has closed or reset the connection.
 fn has_left(stream: &Stream) -> bool {
     let socket = stream.get_socket_digest();

@@ -1,6 +1,5 @@
-//! A client's TCP connection below TLS and HTTP, with buffers that have memory only while they are in use.
+//! A client's TCP connection below TLS and HTTP.
 
-use super::buffered_stream::BufferedStream;
 use async_trait::async_trait;
 use pingora_core::protocols::raw_connect::ProxyDigest;
 use pingora_core::protocols::{
@@ -9,11 +8,12 @@ use pingora_core::protocols::{
 };
 use pingora_timeout::fast_timeout::fast_sleep;
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
@@ -23,23 +23,30 @@ pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Interval for checking an incomplete preface again.
 const PART_LOOK: Duration = Duration::from_millis(10);
 
-/// A TCP connection. The buffers of Pingora's own keep their memory.
+/// Number of bytes that a read for TLS asks for; rustls itself asks for 4 KiB.
+const READ_AHEAD_BYTES: usize = 8 << 10;
+
+/// A TCP connection, in place of Pingora's own, whose buffers keep their memory.
 #[derive(Debug)]
 pub(super) struct ClientTcpStream {
-    stream: BufferedStream<TcpStream>,
+    stream: TcpStream,
+    /// Bytes that were received and not read yet; `None` if nothing is read ahead. It has memory only while bytes wait.
+    received: Option<Vec<u8>>,
     /// The address of the peer.
     digest: Arc<SocketDigest>,
 }
 
 impl ClientTcpStream {
     /// `peer` is the address of the socket, or the one that the PROXY header gives.
-    pub fn new(stream: TcpStream, peer: SocketAddr) -> Self {
+    /// `reads_ahead` saves system calls where the reader asks for little at a time.
+    pub fn new(stream: TcpStream, peer: SocketAddr, reads_ahead: bool) -> Self {
         let digest = SocketDigest::from_raw_fd(stream.as_raw_fd());
         // Set now, while the descriptor certainly belongs to this connection.
         let _ = digest.peer_addr.set(Some(peer.into()));
         Self {
             digest: Arc::new(digest),
-            stream: BufferedStream::new(stream),
+            stream,
+            received: reads_ahead.then(Vec::new),
         }
     }
 }
@@ -50,7 +57,14 @@ impl AsyncRead for ClientTcpStream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let Self {
+            stream, received, ..
+        } = &mut *self;
+        let stream = Pin::new(stream);
+        match received {
+            Some(received) => poll_read_ahead(stream, received, context, buffer),
+            None => stream.poll_read(context, buffer),
+        }
     }
 }
 
@@ -84,6 +98,31 @@ impl AsyncWrite for ClientTcpStream {
     }
 }
 
+/// Reads what was received, or else from `stream`, into `buffer`, and what that has no room for into `received`.
+fn poll_read_ahead(
+    stream: Pin<&mut impl AsyncRead>,
+    received: &mut Vec<u8>,
+    context: &mut Context<'_>,
+    buffer: &mut ReadBuf<'_>,
+) -> Poll<io::Result<()>> {
+    if received.is_empty() && buffer.remaining() >= READ_AHEAD_BYTES {
+        return stream.poll_read(context, buffer);
+    }
+    let mut scratch = [MaybeUninit::uninit(); READ_AHEAD_BYTES];
+    let mut read = ReadBuf::uninit(&mut scratch);
+    let waiting = match received.is_empty() {
+        true => {
+            ready!(stream.poll_read(context, &mut read))?;
+            read.filled()
+        }
+        false => &received[..],
+    };
+    let (now, later) = waiting.split_at(waiting.len().min(buffer.remaining()));
+    buffer.put_slice(now);
+    *received = later.to_vec();
+    Poll::Ready(Ok(()))
+}
+
 #[async_trait]
 impl Shutdown for ClientTcpStream {
     async fn shutdown(&mut self) {
@@ -94,7 +133,7 @@ impl Shutdown for ClientTcpStream {
 
 impl UniqueID for ClientTcpStream {
     fn id(&self) -> UniqueIDType {
-        self.stream.get_ref().as_raw_fd()
+        self.stream.as_raw_fd()
     }
 }
 
@@ -123,7 +162,7 @@ impl Peek for ClientTcpStream {
     /// Peeks at the start of a connection until it either equals or differs from the HTTP/2 preface.
     async fn try_peek(&mut self, begin: &mut [u8]) -> io::Result<bool> {
         loop {
-            let seen = self.stream.get_ref().peek(begin).await?;
+            let seen = self.stream.peek(begin).await?;
             if seen == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -131,6 +170,42 @@ impl Peek for ClientTcpStream {
                 return Ok(true);
             }
             fast_sleep(PART_LOOK).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::poll_fn;
+    use tokio::io::duplex;
+
+    #[tokio::test]
+    async fn what_is_read_ahead_is_read_once_in_order_and_has_memory_only_while_it_waits() {
+        let sent: Vec<u8> = (0..100_000).map(|at: u32| (at % 251) as u8).collect();
+        for sizes in [[1, 7, 4_096], [4_096, 8_191, 5_000], [3, 8_000, 20_000]] {
+            let (mut client, mut server) = duplex(60_000);
+            let sending = sent.clone();
+            let sender = tokio::spawn(async move { client.write_all(&sending).await });
+            let (mut received, mut ahead) = (Vec::new(), Vec::new());
+            for size in sizes.into_iter().cycle() {
+                let mut piece = vec![0; size];
+                let mut buffer = ReadBuf::new(&mut piece);
+                let read = poll_fn(|context| {
+                    poll_read_ahead(Pin::new(&mut server), &mut ahead, context, &mut buffer)
+                });
+                read.await.unwrap();
+                if buffer.filled().is_empty() {
+                    break;
+                }
+                received.extend_from_slice(buffer.filled());
+                assert!(
+                    ahead.capacity() <= READ_AHEAD_BYTES
+                        && (!ahead.is_empty() || ahead.capacity() == 0)
+                );
+            }
+            sender.await.unwrap().unwrap();
+            assert!(received == sent, "pieces of {sizes:?}");
         }
     }
 }

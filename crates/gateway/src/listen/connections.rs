@@ -1,8 +1,8 @@
 //! Serves accepted client connections, and closes those that send no request.
 
-use super::http2::Http2Reader;
+use super::http2::{Http2Reader, InspectedConnection};
 use crate::Gateway;
-use crate::intercepted_stream::InterceptedConnection;
+use crate::downstream::http1::connection::serve_connection;
 use crate::service::GatewayClientConnection;
 use crate::unrouted_request::UnroutedRequest;
 use async_trait::async_trait;
@@ -59,12 +59,13 @@ impl ServerApp for ClientConnectionServer {
         let is_h2 = matches!(connection.selected_alpn_proto(), Some(ALPN::H2));
         let (gateway, options) = (self.gateway.clone(), self.options.clone());
         let peer = peer_address(&connection);
-        let app = Arc::new(GatewayClientConnection::new(gateway, options, peer));
+        let app = GatewayClientConnection::new(gateway, options, peer);
         if !is_h2 {
-            app.serve_http1(connection, shutdown).await;
+            serve_connection(app.into_http1(), connection, shutdown).await;
             return None;
         }
-        let connection = InterceptedConnection::boxed(connection, self.http2_reader(peer));
+        let app = Arc::new(app);
+        let connection = InspectedConnection::boxed(connection, self.http2_reader(peer));
         tokio::select! {
             biased;
             over = app.process_new(connection, shutdown) => over,

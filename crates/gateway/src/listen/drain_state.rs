@@ -1,7 +1,9 @@
 //! The drain state of the process: accepting, closed to callers, closed to admins, aborted, ending.
 
 use pingora_core::server::ShutdownWatch;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Context;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -95,15 +97,36 @@ impl DrainState {
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// Waits until running exchanges are to be aborted.
-    pub(crate) async fn until_aborted(&self) {
-        until_set(self.over.subscribe()).await;
+    /// Watches for the time when running exchanges are to be aborted.
+    pub(crate) fn aborted(&self) -> StageWatch {
+        StageWatch::new(self.over.subscribe())
     }
 }
 
 impl Default for DrainState {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// Watches for a stage in one task.
+pub(crate) struct StageWatch {
+    is_reached: bool,
+    waiting: Pin<Box<dyn Future<Output = ()> + Send + Sync>>,
+}
+
+impl StageWatch {
+    pub fn new(stage: ShutdownWatch) -> Self {
+        Self {
+            is_reached: false,
+            waiting: Box::pin(until_set(stage)),
+        }
+    }
+
+    /// Whether the stage is reached; wakes the task when it will be.
+    pub fn poll_reached(&mut self, context: &mut Context<'_>) -> bool {
+        self.is_reached = self.is_reached || self.waiting.as_mut().poll(context).is_ready();
+        self.is_reached
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reads a client's HTTP/2 connection, and rejects what is malformed, too large or too slow before it is stored.
 
+mod connection;
 mod field;
 mod frame;
 mod header_block;
@@ -12,10 +13,10 @@ mod stream_states;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use connection::InspectedConnection;
 pub(crate) use field::{FIELDS_MAX, MalformedHeadReason};
 pub(crate) use inspector::MALFORMED;
 
-use crate::intercepted_stream::ConnectionInterceptor;
 use inspector::Http2Inspector;
 use output::OutputFrameTracker;
 use pingora_core::protocols::Stream;
@@ -124,9 +125,11 @@ impl Http2Reader {
             .get_or_insert_with(|| Box::pin(fast_sleep(deadline)));
         late.as_mut().poll(context)
     }
-}
 
-impl ConnectionInterceptor for Http2Reader {
+    /// Reads from `stream` what the library gets: inspected bytes.
+    ///
+    /// # Errors
+    /// An error of the connection, or a head that is late; the library then reads no further.
     fn poll_read(
         &mut self,
         stream: &mut Stream,
@@ -166,6 +169,10 @@ impl ConnectionInterceptor for Http2Reader {
         }
     }
 
+    /// Writes frames of the library to `stream`. Returns how many bytes of `slices` were written.
+    ///
+    /// # Errors
+    /// An error of the connection.
     fn poll_write(
         &mut self,
         stream: &mut Stream,

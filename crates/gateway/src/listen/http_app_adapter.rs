@@ -4,14 +4,14 @@ use super::client_stream::PREFACE;
 use super::drain_state::{DrainState, until_set};
 use super::evictable_connections::{EvictableConnection, EvictableConnections};
 use super::http_app_limits::HttpAppServerLimits;
-use super::http2::Http2Reader;
+use super::http2::{Http2Reader, InspectedConnection};
 use crate::deadline::{DeadlineElapsed, in_time};
 use crate::downstream::DownstreamSession;
-use crate::downstream::early_reply::close_and_discard_h1;
+use crate::downstream::early_reply::send_last_h1;
 use crate::downstream::http1::Http1ServerSession;
-use crate::downstream::http1::head_timeouts::RequestHeadTimeouts;
+use crate::downstream::http1::connection::{Http1ConnectionLimits, Http1Service, serve_connection};
+use crate::downstream::http1::read_error::Http1ReadError;
 use crate::downstream::session::CallerSession;
-use crate::intercepted_stream::InterceptedConnection;
 use crate::{fault_from, head};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -95,16 +95,12 @@ impl<A: HttpApp> ServerApp for HttpAppAdapter<A> {
             let is_http2 = self.uses_http2(&mut stream).await?;
             let app = HttpAppClientConnection::new(self.clone(), connection.clone());
             if !is_http2 {
-                app.serve_http1(stream, shutdown).await;
+                serve_connection(app, stream, shutdown).await;
                 return None;
             }
-            let HttpAppServerLimits {
-                header_bytes,
-                header_timeout,
-                ..
-            } = self.limits;
-            let reader = Http2Reader::new(header_bytes, header_timeout, || {});
-            let stream = InterceptedConnection::boxed(stream, reader);
+            let limits = &self.limits;
+            let reader = Http2Reader::new(limits.header_bytes, limits.header_timeout, || {});
+            let stream = InspectedConnection::boxed(stream, reader);
             let app = Arc::new(app);
             tokio::select! {
                 biased;
@@ -171,44 +167,46 @@ impl From<Fault> for ClientGoneError {
     }
 }
 
-impl<A: HttpApp> HttpAppClientConnection<A> {
-    /// Serves the requests of an HTTP/1.1 connection, one after the other.
-    async fn serve_http1(&self, stream: Stream, shutdown: &ShutdownWatch) {
+impl<A: HttpApp> Http1Service for HttpAppClientConnection<A> {
+    fn limits(&self) -> Http1ConnectionLimits {
         let limits = &self.adapter.limits;
-        let mut session = Box::new(Http1ServerSession::new(stream, limits.write_timeout));
-        loop {
-            let times = RequestHeadTimeouts {
-                idle: limits.keep_alive_timeout,
-                deadline: limits.header_timeout,
-            };
-            let read = session.read_head(limits.header_bytes, times, shutdown);
-            match read.await {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => {
-                    return refuse_unread(session, &fault_from::http1_read(error)).await;
-                }
-            }
-            if *shutdown.borrow() {
-                session.close_after_response();
-            }
-            match self.serve(CallerSession::Http1(session)).await {
-                Some(next) => session = next,
-                None => return,
-            }
+        Http1ConnectionLimits {
+            head_bytes_max: limits.header_bytes,
+            idle_timeout: limits.keep_alive_timeout,
+            head_timeout: limits.header_timeout,
+            write_timeout: limits.write_timeout,
         }
     }
 
+    async fn respond(
+        &mut self,
+        session: Box<Http1ServerSession>,
+    ) -> Option<Box<Http1ServerSession>> {
+        self.serve(CallerSession::Http1(session)).await
+    }
+
+    async fn refuse(&self, mut session: Box<Http1ServerSession>, error: Http1ReadError) {
+        let fault = fault_from::http1_read(error);
+        if fault.kind == FaultKind::ClientGone {
+            return;
+        }
+        send_last_h1(&mut session, refusal(&fault)).await;
+    }
+}
+
+impl<A: HttpApp> HttpAppClientConnection<A> {
     /// Serves a request whose head was read; returns its connection if that can carry another one.
     async fn serve(&self, mut session: CallerSession) -> Option<Box<Http1ServerSession>> {
         session.set_write_timeout(self.adapter.limits.write_timeout);
         let checked = head::check(&mut session);
-        let mut downstream = DownstreamSession::new(session, self.adapter.drain_state.clone());
+        let drain_state = self.adapter.drain_state.clone();
+        let (mut downstream, headers) = DownstreamSession::new(session, drain_state);
         let sent = match &checked {
-            Ok(_) => self.respond(&mut downstream).await,
+            Ok(_) => self.respond_to(headers, &mut downstream).await,
             Err(fault) => {
                 downstream.close_after_response();
-                self.send(&mut downstream, refusal(fault)).await
+                let sent = downstream.reply(refusal(fault)).await;
+                sent.map_err(ClientGoneError::from)
             }
         };
         let remainder = match (checked, sent) {
@@ -219,18 +217,16 @@ impl<A: HttpApp> HttpAppClientConnection<A> {
         remainder.finish().await
     }
 
-    async fn respond(&self, downstream: &mut DownstreamSession) -> Result<(), ClientGoneError> {
-        let HttpAppServerLimits {
-            body_bytes_max,
-            body_timeout,
-            ..
-        } = self.adapter.limits;
-        let body = match downstream
-            .read_body(body_bytes_max, body_timeout, None)
-            .await
-        {
+    async fn respond_to(
+        &self,
+        headers: HeaderMap,
+        downstream: &mut DownstreamSession,
+    ) -> Result<(), ClientGoneError> {
+        let limits = &self.adapter.limits;
+        let reading = downstream.read_body(limits.body_bytes_max, limits.body_timeout, None);
+        let body = match reading.await {
             Ok(body) => body,
-            Err(fault) => return self.send(downstream, refusal(&fault)).await,
+            Err(fault) => return Ok(downstream.reply(refusal(&fault)).await?),
         };
         let session = downstream.session();
         let client = AppClientConnection {
@@ -241,7 +237,7 @@ impl<A: HttpApp> HttpAppClientConnection<A> {
         let mut request = Request::new(body);
         *request.method_mut() = head.method.clone();
         *request.uri_mut() = head.uri.clone();
-        *request.headers_mut() = head.headers.clone();
+        *request.headers_mut() = headers;
         let served = self.connection.serve();
         let responding = self.adapter.app.respond(request, client);
         let response = downstream
@@ -311,29 +307,13 @@ impl<A: HttpApp> HttpAppClientConnection<A> {
 }
 
 /// The response to a request that the server refuses.
-fn refusal(fault: &Fault) -> AppResponse {
-    let status = StatusCode::from_u16(fault.kind.status()).unwrap_or(StatusCode::BAD_REQUEST);
-    let text = format!("{}\n", fault.message);
-    AppResponse::full(status, "text/plain; charset=utf-8", text)
-}
-
-/// Sends an error for a head that could not be read, and closes the connection.
-async fn refuse_unread(mut session: Box<Http1ServerSession>, fault: &Fault) {
-    if fault.kind == FaultKind::ClientGone {
-        return;
+fn refusal(fault: &Fault) -> LocalReply {
+    let text = HeaderValue::from_static("text/plain; charset=utf-8");
+    LocalReply {
+        status: StatusCode::from_u16(fault.kind.status()).unwrap_or(StatusCode::BAD_REQUEST),
+        headers: [(header::CONTENT_TYPE, text)].into_iter().collect(),
+        body: format!("{}\n", fault.message).into(),
     }
-    let AppResponse {
-        status,
-        mut headers,
-        body: AppResponseBody::Full(body),
-    } = refusal(fault)
-    else {
-        return;
-    };
-    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-    // The client may already have disconnected.
-    let _ = session.write_last(status, &headers, &body).await;
-    close_and_discard_h1(&mut session).await;
 }
 
 fn closes_connection(headers: &HeaderMap) -> bool {

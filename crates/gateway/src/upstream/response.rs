@@ -4,9 +4,8 @@ use super::body_conversion::BodyBytesConversion;
 use super::body_kind::body_kind_for;
 use super::bounded_body::{BodyEnd, BodyReadResult, ChunkSource};
 use super::connection::UpstreamConnection;
-use super::idle_timeout::ResponseIdleTimer;
 use super::peeked_chunks::PeekedChunks;
-use crate::deadline::{DeadlineElapsed, in_time};
+use crate::deadline::{DeadlineElapsed, in_time, in_time_until};
 use crate::fault_from;
 use bytes::Bytes;
 use headgate_core::catalog::channel::Timeouts;
@@ -33,7 +32,6 @@ pub struct UpstreamResponse {
     timeouts: Timeouts,
     /// When the whole response must have arrived.
     deadline: Instant,
-    idle: ResponseIdleTimer,
     conversion: BodyBytesConversion,
     /// Whether the first byte of the body decides if it is compressed, since its head says nothing.
     is_coding_open: bool,
@@ -97,7 +95,6 @@ impl UpstreamResponse {
             connection,
             timeouts,
             deadline,
-            idle: ResponseIdleTimer::default(),
             conversion: BodyBytesConversion::default(),
             is_coding_open: false,
             masker: SecretMasker::new(secrets),
@@ -319,7 +316,7 @@ impl UpstreamResponse {
         loop {
             let deadline = self.deadline.min(Instant::now() + self.timeouts.idle);
             let reading = self.connection.session_mut().read_body();
-            let chunk = match self.idle.until(deadline, reading).await {
+            let chunk = match in_time_until(deadline.into_std(), reading).await {
                 Ok(Ok(chunk)) => chunk,
                 Ok(Err(error)) => return Err(fault_from::upstream(error)),
                 Err(DeadlineElapsed) => return Err(self.silent()),

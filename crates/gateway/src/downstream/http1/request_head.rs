@@ -2,8 +2,9 @@
 
 use super::read_error::Http1ReadError;
 use bytes::Bytes;
+use headgate_protocol::field_name::parse_field_name;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Uri, Version, header};
 use httparse::{Error, Header, Status};
 use std::mem::MaybeUninit;
 
@@ -102,7 +103,7 @@ fn append_fields(
     let mut counts = LengthFieldCounts::default();
     headers.reserve(fields.len());
     for field in fields {
-        let name = HeaderName::from_bytes(field.name.as_bytes());
+        let name = parse_field_name(field.name.as_bytes());
         let name = name.map_err(|_| Http1ReadError::Head(Error::HeaderName))?;
         match name.as_str() {
             "content-length" => counts.hyphened += 1,

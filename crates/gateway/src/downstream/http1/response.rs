@@ -3,11 +3,10 @@
 use super::Http1ServerSession;
 use super::response_writer::{ConnectionOption, ResponseBodyFraming, encode_head};
 use crate::deadline::{DeadlineElapsed, in_time};
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, Bytes};
 use http::{HeaderMap, Method, StatusCode, header};
-use std::fmt::Write;
 use std::future::poll_fn;
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, Write};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -23,13 +22,17 @@ pub(super) struct ResponseInProgress {
     status: Option<StatusCode>,
     body: ResponseBodyFraming,
     unsent: UnsentBytes,
+    /// Whether the connection holds back nothing of what was written.
+    is_flushed: bool,
 }
 
 /// What leaves with the next write, in this order. Kept here, so that a write that is dropped can be continued.
 #[derive(Default)]
 struct UnsentBytes {
     /// The head of the response, and the size of a chunk.
-    head: BytesMut,
+    head: Vec<u8>,
+    /// How many bytes of it were sent.
+    head_sent: usize,
     data: Bytes,
     tail: &'static [u8],
 }
@@ -46,7 +49,7 @@ impl Http1ServerSession {
     /// The connection broke.
     pub async fn write_continue(&mut self) -> io::Result<()> {
         // Goes before the head of the response, even if this write is dropped.
-        self.response.unsent.head = BytesMut::from("HTTP/1.1 100 Continue\r\n\r\n");
+        self.response.unsent.head = b"HTTP/1.1 100 Continue\r\n\r\n".to_vec();
         self.write_unsent().await
     }
 
@@ -116,6 +119,9 @@ impl Http1ServerSession {
     }
 
     async fn write_unsent(&mut self) -> io::Result<()> {
+        if self.response.unsent.is_empty() && self.response.is_flushed {
+            return Ok(());
+        }
         let writing = pin!(in_time(
             self.write_timeout,
             poll_fn(|context| self.poll_write_unsent(context)),
@@ -128,15 +134,19 @@ impl Http1ServerSession {
 
     fn poll_write_unsent(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let unsent = &mut self.response.unsent;
+        self.response.is_flushed = false;
         while !unsent.is_empty() {
-            let slices = [&unsent.head[..], &unsent.data, unsent.tail].map(IoSlice::new);
+            let slices =
+                [&unsent.head[unsent.head_sent..], &unsent.data, unsent.tail].map(IoSlice::new);
             let stream = Pin::new(&mut self.stream);
             match ready!(stream.poll_write_vectored(context, &slices))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 written => unsent.advance(written),
             }
         }
-        Pin::new(&mut self.stream).poll_flush(context)
+        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        self.response.is_flushed = true;
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -187,13 +197,14 @@ impl UnsentBytes {
 
     /// Removes `count` bytes that were sent, and frees what they took.
     fn advance(&mut self, count: usize) {
-        let of_head = count.min(self.head.len());
+        let of_head = count.min(self.head.len() - self.head_sent);
         let of_data = (count - of_head).min(self.data.len());
-        self.head.advance(of_head);
+        self.head_sent += of_head;
         self.data.advance(of_data);
         self.tail = &self.tail[count - of_head - of_data..];
-        if self.head.is_empty() {
-            self.head = BytesMut::new();
+        if self.head_sent == self.head.len() {
+            self.head = Vec::new();
+            self.head_sent = 0;
         }
         if self.data.is_empty() {
             self.data = Bytes::new();

@@ -1,6 +1,5 @@
 //! What a response looks like on an HTTP/1.1 connection: its head, and the framing of its body (RFC 9112, sections 4, 6 and 7).
 
-use bytes::{BufMut, BytesMut};
 use headgate_protocol::digits::parse_digits;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use pingora_core::protocols::http::date;
@@ -51,17 +50,17 @@ impl ResponseBodyFraming {
 
 /// Appends the head of a response as it is sent.
 pub fn encode_head(
-    wire: &mut BytesMut,
+    wire: &mut Vec<u8>,
     status: StatusCode,
     headers: &HeaderMap,
     connection: ConnectionOption,
 ) {
     wire.reserve(HEAD_BYTES);
-    wire.put_slice(b"HTTP/1.1 ");
-    wire.put_slice(status.as_str().as_bytes());
-    wire.put_slice(b" ");
-    wire.put_slice(status.canonical_reason().unwrap_or_default().as_bytes());
-    wire.put_slice(b"\r\n");
+    wire.extend_from_slice(b"HTTP/1.1 ");
+    wire.extend_from_slice(status.as_str().as_bytes());
+    wire.extend_from_slice(b" ");
+    wire.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
+    wire.extend_from_slice(b"\r\n");
     for (name, value) in headers {
         // These two are the connection's own.
         if matches!(*name, header::DATE | header::CONNECTION) {
@@ -76,15 +75,15 @@ pub fn encode_head(
         ConnectionOption::UpgradeAndClose => "upgrade, close",
     });
     put_field(wire, "Connection", &connection);
-    wire.put_slice(b"\r\n");
+    wire.extend_from_slice(b"\r\n");
 }
 
-fn put_field(wire: &mut BytesMut, name: &str, value: &HeaderValue) {
+fn put_field(wire: &mut Vec<u8>, name: &str, value: &HeaderValue) {
     wire.reserve(name.len() + value.len() + 4);
-    wire.put_slice(name.as_bytes());
-    wire.put_slice(b": ");
-    wire.put_slice(value.as_bytes());
-    wire.put_slice(b"\r\n");
+    wire.extend_from_slice(name.as_bytes());
+    wire.extend_from_slice(b": ");
+    wire.extend_from_slice(value.as_bytes());
+    wire.extend_from_slice(b"\r\n");
 }
 
 /// The names that scripts search for in their usual spelling.

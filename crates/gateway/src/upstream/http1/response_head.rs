@@ -5,7 +5,8 @@ mod tests;
 
 use bytes::{Buf, Bytes, BytesMut};
 use headgate_protocol::digits::parse_digits;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use headgate_protocol::field_name::parse_field_name;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use httparse::{Header, ParserConfig, Response, Status};
 use pingora_error::{Error, ErrorType};
 use std::mem::MaybeUninit;
@@ -138,7 +139,7 @@ fn build_headers(
 ) -> Result<HeaderMap, Box<Error>> {
     let mut headers = HeaderMap::with_capacity(fields.len());
     for field in fields {
-        let name = HeaderName::from_bytes(field.name.as_bytes());
+        let name = parse_field_name(field.name.as_bytes());
         let name = name.map_err(|_| invalid("the name of a field is too long"))?;
         let start = field.value.as_ptr() as usize - base as usize;
         // An empty value may point anywhere.

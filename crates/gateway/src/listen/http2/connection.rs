@@ -1,5 +1,6 @@
-//! A connection whose bytes pass an interceptor, between TLS and the HTTP/2 of Pingora.
+//! A connection whose bytes pass the inspection, between TLS and the HTTP/2 of Pingora.
 
+use super::Http2Reader;
 use async_trait::async_trait;
 use pingora_core::protocols::raw_connect::ProxyDigest;
 use pingora_core::protocols::tls::{SslDigest, TlsRef};
@@ -14,64 +15,30 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Intercepts what an HTTP session reads from its connection, and what it writes.
-pub(super) trait ConnectionInterceptor: Send + Sync + Unpin + 'static {
-    /// Reads from `stream` when the session reads. The session gets the bytes that are put into `buffer`.
-    ///
-    /// # Errors
-    /// An I/O error of the connection, or a rejection by the interceptor; the session then reads no further.
-    fn poll_read(
-        &mut self,
-        stream: &mut Stream,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>>;
-
-    /// Writes to `stream` when the session writes. Returns how many bytes of `slices` were written.
-    ///
-    /// # Errors
-    /// An I/O error of the connection.
-    fn poll_write(
-        &mut self,
-        stream: &mut Stream,
-        context: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(stream).poll_write_vectored(context, slices)
-    }
-}
-
-/// A connection that is read and written through an interceptor.
-pub(super) struct InterceptedConnection<R> {
+/// A connection that is read and written through an [`Http2Reader`].
+pub(crate) struct InspectedConnection {
     stream: Stream,
-    interceptor: R,
+    reader: Http2Reader,
 }
 
-impl<R: ConnectionInterceptor> InterceptedConnection<R> {
-    pub fn boxed(stream: Stream, interceptor: R) -> Stream {
-        Box::new(Self {
-            stream,
-            interceptor,
-        })
+impl InspectedConnection {
+    pub fn boxed(stream: Stream, reader: Http2Reader) -> Stream {
+        Box::new(Self { stream, reader })
     }
 }
 
-impl<R: ConnectionInterceptor> AsyncRead for InterceptedConnection<R> {
+impl AsyncRead for InspectedConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self {
-            stream,
-            interceptor,
-            ..
-        } = &mut *self;
-        interceptor.poll_read(stream, context, buffer)
+        let Self { stream, reader } = &mut *self;
+        reader.poll_read(stream, context, buffer)
     }
 }
 
-impl<R: ConnectionInterceptor> AsyncWrite for InterceptedConnection<R> {
+impl AsyncWrite for InspectedConnection {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -93,11 +60,8 @@ impl<R: ConnectionInterceptor> AsyncWrite for InterceptedConnection<R> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let Self {
-            stream,
-            interceptor,
-        } = &mut *self;
-        interceptor.poll_write(stream, context, slices)
+        let Self { stream, reader } = &mut *self;
+        reader.poll_write(stream, context, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -106,26 +70,26 @@ impl<R: ConnectionInterceptor> AsyncWrite for InterceptedConnection<R> {
 }
 
 #[async_trait]
-impl<R: ConnectionInterceptor> Shutdown for InterceptedConnection<R> {
+impl Shutdown for InspectedConnection {
     async fn shutdown(&mut self) {
         self.stream.shutdown().await;
     }
 }
 
 #[async_trait]
-impl<R: ConnectionInterceptor> Peek for InterceptedConnection<R> {
+impl Peek for InspectedConnection {
     async fn try_peek(&mut self, begin: &mut [u8]) -> io::Result<bool> {
         self.stream.try_peek(begin).await
     }
 }
 
-impl<R> UniqueID for InterceptedConnection<R> {
+impl UniqueID for InspectedConnection {
     fn id(&self) -> UniqueIDType {
         self.stream.id()
     }
 }
 
-impl<R> Ssl for InterceptedConnection<R> {
+impl Ssl for InspectedConnection {
     fn get_ssl(&self) -> Option<&TlsRef> {
         self.stream.get_ssl()
     }
@@ -139,28 +103,28 @@ impl<R> Ssl for InterceptedConnection<R> {
     }
 }
 
-impl<R> GetTimingDigest for InterceptedConnection<R> {
+impl GetTimingDigest for InspectedConnection {
     fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
         self.stream.get_timing_digest()
     }
 }
 
-impl<R> GetProxyDigest for InterceptedConnection<R> {
+impl GetProxyDigest for InspectedConnection {
     fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
         self.stream.get_proxy_digest()
     }
 }
 
-impl<R> GetSocketDigest for InterceptedConnection<R> {
+impl GetSocketDigest for InspectedConnection {
     fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
         self.stream.get_socket_digest()
     }
 }
 
 /// Pingora logs streams with `Debug`, and received bytes contain keys and prompts.
-impl<R> fmt::Debug for InterceptedConnection<R> {
+impl fmt::Debug for InspectedConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InterceptedStream")
+        f.debug_struct("InspectedConnection")
             .field("id", &self.stream.id())
             .finish_non_exhaustive()
     }
