@@ -17,7 +17,7 @@ mod tests;
 use crate::listen::client_departure::ClientDepartureWatch;
 use crate::read_buffer::{give_room_back, take_room};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use head_scan::{HeadScanResult, HeadScanner};
+use head_scan::{EmptyLines, find_head_end};
 use http::HeaderMap;
 use pingora_core::protocols::Stream;
 use read_error::Http1ReadError;
@@ -65,7 +65,9 @@ pub struct Http1ServerSession {
 /// A head that is arriving.
 #[derive(Default)]
 struct HeadInProgress {
-    scanner: HeadScanner,
+    empty_lines: EmptyLines,
+    /// Number of its bytes that have arrived and do not contain its end.
+    scanned: usize,
     /// Maximum size, in bytes.
     bytes_max: usize,
     /// How many of them were parsed; the next attempt waits for as many more, since each begins at the first.
@@ -291,13 +293,13 @@ impl Http1ServerSession {
     /// Takes the head from what was received; `None` if it is not complete.
     fn take_head(&mut self) -> Result<Option<Http1RequestHead>, Http1ReadError> {
         let head = &mut self.head;
-        let scanned = head.scanner.bytes();
-        if self.received.len() == scanned {
+        if self.received.len() == head.scanned {
             return Ok(None);
         }
         head.has_received = true;
         if !head.has_begun {
-            let skipped = head.scanner.skip_empty_lines(&self.received);
+            let skipped = head.empty_lines.skip(&self.received);
+            let skipped = skipped.ok_or(Http1ReadError::RequestLine)?;
             self.received.advance(skipped);
             head.has_begun = !self.received.is_empty();
             if !head.has_begun {
@@ -305,26 +307,21 @@ impl Http1ServerSession {
             }
         }
         let allowed = self.received.len().min(head.bytes_max);
-        match head.scanner.scan(&self.received[scanned..allowed]) {
-            HeadScanResult::End(at) => {
-                let bytes = scanned + at;
-                if !head.scanner.has_valid_request_line() {
-                    return Err(Http1ReadError::RequestLine);
-                }
-                // A copy, so that a request does not keep the memory of its whole first read.
-                let raw = Bytes::copy_from_slice(&self.received[..bytes]);
-                self.received.advance(bytes);
-                Http1RequestHead::parse(raw).map(Some)
-            }
-            HeadScanResult::Open if allowed == head.bytes_max => Err(Http1ReadError::HeadTooLarge),
-            HeadScanResult::Open => {
-                if allowed >= head.parsed * 2 {
-                    head.parsed = allowed;
-                    Http1RequestHead::check_begin(&self.received)?;
-                }
-                Ok(None)
-            }
+        if let Some(bytes) = find_head_end(&self.received[..allowed], head.scanned) {
+            // A copy, so that a request does not keep the memory of its whole first read.
+            let raw = Bytes::copy_from_slice(&self.received[..bytes]);
+            self.received.advance(bytes);
+            return Http1RequestHead::parse(raw).map(Some);
         }
+        if allowed == head.bytes_max {
+            return Err(Http1ReadError::HeadTooLarge);
+        }
+        head.scanned = allowed;
+        if allowed >= head.parsed * 2 {
+            head.parsed = allowed;
+            Http1RequestHead::check_begin(&self.received)?;
+        }
+        Ok(None)
     }
 
     /// Receives what has arrived, up to `room` bytes; 0 if the client has closed the connection. A connection that waits

@@ -54,9 +54,13 @@ impl Http1RequestHead {
         match request.parse_with_uninit_headers(&raw, &mut fields) {
             Ok(Status::Complete(bytes)) if bytes == raw.len() => {}
             Ok(_) => return Err(Http1ReadError::HeadEnd),
-            Err(error) => return Err(head_error(error)),
+            Err(error) => return Err(head_error(error, &raw)),
         }
         let target = raw.slice_ref(request.path.unwrap_or_default().as_bytes());
+        // The parser takes UTF-8.
+        if !target.is_ascii() {
+            return Err(Http1ReadError::RequestLine);
+        }
         let (mut parts, ()) = Request::new(()).into_parts();
         let method = request.method.unwrap_or_default().as_bytes();
         parts.method = Method::from_bytes(method).map_err(|_| Http1ReadError::RequestLine)?;
@@ -83,15 +87,26 @@ impl Http1RequestHead {
         let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
         let parsed =
             httparse::Request::new(&mut []).parse_with_uninit_headers(received, &mut fields);
-        parsed.map(drop).map_err(head_error)
+        parsed
+            .map(drop)
+            .map_err(|error| head_error(error, received))
     }
 }
 
-fn head_error(error: Error) -> Http1ReadError {
+fn head_error(error: Error, head: &[u8]) -> Http1ReadError {
     match error {
         Error::TooManyHeaders => Http1ReadError::TooManyFields,
+        Error::Token | Error::Version => Http1ReadError::RequestLine,
+        Error::NewLine if !has_version_at_end(head) => Http1ReadError::RequestLine,
         error => Http1ReadError::Head(error),
     }
+}
+
+/// Whether the first line of a head ends as a request line does.
+fn has_version_at_end(head: &[u8]) -> bool {
+    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    line.ends_with(b" HTTP/1.1") || line.ends_with(b" HTTP/1.0")
 }
 
 /// Appends the fields of a head, whose values become slices of `raw`.
@@ -126,4 +141,42 @@ fn keeps_connection(version: Version, headers: &HeaderMap) -> bool {
         has_keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
     }
     !has_close && (has_keep_alive || version == Version::HTTP_11)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_line_has_two_single_spaces_and_no_other_blank() {
+        for (line, valid) in [
+            ("GET / HTTP/1.1", true),
+            ("GET /a%20b?c={d} HTTP/1.1", true),
+            ("GET  HTTP/1.1", false),
+            ("GET / HTTP/1.1 ", false),
+            (" GET / HTTP/1.1", false),
+            ("GET  / HTTP/1.1", false),
+            ("GET /  HTTP/1.1", false),
+            ("GET /pa th HTTP/1.1", false),
+            ("GET /?a b HTTP/1.1", false),
+            ("GET\t/ HTTP/1.1", false),
+            ("GET /a\tb HTTP/1.1", false),
+            ("GET /\tHTTP/1.1", false),
+            ("GET / HTTP/1.1\t", false),
+            ("GET /a\rb HTTP/1.1", false),
+            ("GET /\r HTTP/1.1", false),
+            ("GET / HTTP/1.1\r", false),
+            ("GET /\0 HTTP/1.1", false),
+            ("GET /\u{b} HTTP/1.1", false),
+            ("GET /\u{7f} HTTP/1.1", false),
+            ("GET /\u{e9} HTTP/1.1", false),
+            ("GET /", false),
+            ("GET", false),
+        ] {
+            let head = format!("{line}\r\nHost: a\r\n\r\n");
+            let parsed = Http1RequestHead::parse(head.into());
+            let is_refused = matches!(parsed, Err(Http1ReadError::RequestLine));
+            assert_eq!((parsed.is_ok(), is_refused), (valid, !valid), "{line:?}");
+        }
+    }
 }
