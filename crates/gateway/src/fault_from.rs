@@ -70,7 +70,7 @@ pub fn http1_read(error: Http1ReadError) -> Fault {
         ),
         Http1ReadError::RequestLine => (
             FaultKind::BadHead,
-            "malformed request line: expected a method, a target and a version, separated by single spaces; percent-encode spaces and special characters in the target",
+            "malformed request line: expected a method, a target and HTTP/1.1 or HTTP/1.0, separated by single spaces; percent-encode spaces and special characters in the target",
         ),
         Http1ReadError::Target => (
             FaultKind::BadHead,
