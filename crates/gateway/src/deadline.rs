@@ -31,7 +31,7 @@ pub fn in_time<T>(
     work: impl Future<Output = T>,
 ) -> impl Future<Output = Result<T, DeadlineElapsed>> {
     // No `async fn`, whose future would contain `work` once more.
-    limited(work, move |timer, context| timer.poll(max_wait, context))
+    wait_with_timer(work, move |timer, context| timer.poll(max_wait, context))
 }
 
 /// Waits for `work` until `deadline`. Work that is ready at once is done in any case.
@@ -42,12 +42,12 @@ pub fn in_time_until<T>(
     deadline: Instant,
     work: impl Future<Output = T>,
 ) -> impl Future<Output = Result<T, DeadlineElapsed>> {
-    limited(work, move |timer, context| {
+    wait_with_timer(work, move |timer, context| {
         timer.poll_until(deadline, context)
     })
 }
 
-async fn limited<T>(
+async fn wait_with_timer<T>(
     work: impl Future<Output = T>,
     poll_timer: impl Fn(&mut WaitTimer, &mut Context<'_>) -> Poll<()>,
 ) -> Result<T, DeadlineElapsed> {

@@ -9,7 +9,7 @@ use super::downstream::session::CallerSession;
 use super::exchange::Exchange;
 use super::exchange::record::ExchangeRecord;
 use super::listen::caller_connections::CallerConnectionGuard;
-use super::listen::drain_state::StageWatch;
+use super::listen::drain_state::DrainStageWatch;
 use super::routing_fault::{method_not_allowed, unknown_path};
 use super::unrouted_request::UnroutedRequest;
 use super::{Gateway, fault_from, head, request_id, websocket_refusal};
@@ -56,7 +56,7 @@ pub struct GatewayClientConnection {
 pub struct GatewayHttp1Service {
     connection: GatewayClientConnection,
     /// Watches for the drain deadline, for all requests of the connection.
-    aborted: StageWatch,
+    aborted: DrainStageWatch,
 }
 
 #[async_trait]
@@ -156,7 +156,7 @@ impl GatewayClientConnection {
     async fn serve(
         &self,
         mut session: CallerSession,
-        aborted: &mut StageWatch,
+        aborted: &mut DrainStageWatch,
     ) -> Option<Box<Http1ServerSession>> {
         // The configuration may have changed while the connection was idle.
         let snapshot = self.gateway.reloader.current();

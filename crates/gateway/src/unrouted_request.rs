@@ -1,7 +1,7 @@
 //! Requests that match no route: sends the error, counts and logs them.
 
 use super::downstream::DownstreamSession;
-use super::downstream::early_reply::{ConnectionAfterExchange, send_last_h1};
+use super::downstream::early_reply::{ConnectionAfterExchange, send_last_reply_h1};
 use super::downstream::http1::Http1ServerSession;
 use super::downstream::session::CallerSession;
 use super::listen::http2::FIELDS_MAX;
@@ -79,7 +79,7 @@ impl<'a> UnroutedRequest<'a> {
         reply::add_request_id(&mut local_reply.headers, None, &self.id);
         let (status, bytes) = (local_reply.status.as_u16(), local_reply.body.len() as u64);
         self.log_and_count(None, None, status, bytes, fault);
-        send_last_h1(&mut session, local_reply).await;
+        send_last_reply_h1(&mut session, local_reply).await;
     }
 
     /// The protocol that the caller probably uses, from the path or the headers.

@@ -1,6 +1,6 @@
 //! 426 for WebSocket handshakes on paths without GET (RFC 9110, section 15.5.22).
 
-use super::downstream::early_reply::{ConnectionAfterExchange, send_last_h1};
+use super::downstream::early_reply::{ConnectionAfterExchange, send_last_reply_h1};
 use super::downstream::session::CallerSession;
 use super::reply;
 use super::unrouted_request::UnroutedRequest;
@@ -50,7 +50,7 @@ impl UnroutedRequest<'_> {
         let (status, bytes) = (local_reply.status.as_u16(), local_reply.body.len() as u64);
         self.log_and_count(protocol, Some(request), status, bytes, &fault);
         if let CallerSession::Http1(session) = &mut session {
-            send_last_h1(session, local_reply).await;
+            send_last_reply_h1(session, local_reply).await;
         }
         ConnectionAfterExchange::Nothing
     }

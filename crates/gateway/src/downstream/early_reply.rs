@@ -123,7 +123,7 @@ pub(super) async fn discard_h1(session: &mut Http1ServerSession) {
 }
 
 /// Sends the last reply of an HTTP/1.1 connection, and closes it.
-pub(crate) async fn send_last_h1(session: &mut Http1ServerSession, reply: LocalReply) {
+pub(crate) async fn send_last_reply_h1(session: &mut Http1ServerSession, reply: LocalReply) {
     let LocalReply {
         status,
         mut headers,

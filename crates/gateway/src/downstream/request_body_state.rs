@@ -1,5 +1,6 @@
 //! Whether the caller's body was read, and what the head declares about it until then.
 
+use headgate_protocol::digits::parse_digits;
 use http::request::Parts;
 use http::{Version, header};
 
@@ -18,7 +19,7 @@ impl RequestBodyState {
     /// That of a request with a body.
     pub fn declared_by(head: &Parts) -> Self {
         let length = head.headers.get(header::CONTENT_LENGTH);
-        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        let length = length.and_then(|length| parse_digits(length.as_bytes()));
         let expect = head.headers.get(header::EXPECT);
         Self::Unread {
             // Only the end of an HTTP/2 stream shows whether a length of 0 is true.

@@ -98,8 +98,8 @@ impl DrainState {
     }
 
     /// Watches for the time when running exchanges are to be aborted.
-    pub(crate) fn aborted(&self) -> StageWatch {
-        StageWatch::new(self.over.subscribe())
+    pub(crate) fn aborted(&self) -> DrainStageWatch {
+        DrainStageWatch::new(self.over.subscribe())
     }
 }
 
@@ -110,12 +110,12 @@ impl Default for DrainState {
 }
 
 /// Watches for a stage in one task.
-pub(crate) struct StageWatch {
+pub(crate) struct DrainStageWatch {
     is_reached: bool,
     waiting: Pin<Box<dyn Future<Output = ()> + Send + Sync>>,
 }
 
-impl StageWatch {
+impl DrainStageWatch {
     pub fn new(stage: ShutdownWatch) -> Self {
         Self {
             is_reached: false,

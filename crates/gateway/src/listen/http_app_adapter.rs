@@ -7,7 +7,7 @@ use super::http_app_limits::HttpAppServerLimits;
 use super::http2::{Http2Reader, InspectedConnection};
 use crate::deadline::{DeadlineElapsed, in_time};
 use crate::downstream::DownstreamSession;
-use crate::downstream::early_reply::send_last_h1;
+use crate::downstream::early_reply::send_last_reply_h1;
 use crate::downstream::http1::Http1ServerSession;
 use crate::downstream::http1::connection::{Http1ConnectionLimits, Http1Service, serve_connection};
 use crate::downstream::http1::read_error::Http1ReadError;
@@ -190,7 +190,7 @@ impl<A: HttpApp> Http1Service for HttpAppClientConnection<A> {
         if fault.kind == FaultKind::ClientGone {
             return;
         }
-        send_last_h1(&mut session, refusal(&fault)).await;
+        send_last_reply_h1(&mut session, refusal(&fault)).await;
     }
 }
 

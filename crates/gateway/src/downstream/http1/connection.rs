@@ -2,7 +2,7 @@
 
 use super::Http1ServerSession;
 use super::read_error::Http1ReadError;
-use crate::listen::drain_state::StageWatch;
+use crate::listen::drain_state::DrainStageWatch;
 use pingora_core::protocols::Stream;
 use pingora_core::server::ShutdownWatch;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub async fn serve_connection(
     stream: Stream,
     shutdown: &ShutdownWatch,
 ) {
-    let mut closing = StageWatch::new(shutdown.clone());
+    let mut closing = DrainStageWatch::new(shutdown.clone());
     let write_timeout = service.limits().write_timeout;
     let mut session = Box::new(Http1ServerSession::new(stream, write_timeout));
     loop {

@@ -4,7 +4,7 @@ use super::Http1ServerSession;
 use super::connection::Http1ConnectionLimits;
 use super::read_error::Http1ReadError;
 use crate::deadline::WaitTimer;
-use crate::listen::drain_state::{LAST_REQUEST, StageWatch};
+use crate::listen::drain_state::{DrainStageWatch, LAST_REQUEST};
 use std::future::poll_fn;
 use std::task::Poll;
 
@@ -17,7 +17,7 @@ impl Http1ServerSession {
     pub async fn read_head(
         &mut self,
         limits: Http1ConnectionLimits,
-        closing: &mut StageWatch,
+        closing: &mut DrainStageWatch,
     ) -> Result<bool, Http1ReadError> {
         self.begin_request(limits.head_bytes_max);
         let (mut idle, mut last_request, mut late) = <(WaitTimer, WaitTimer, WaitTimer)>::default();
