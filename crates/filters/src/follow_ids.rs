@@ -10,6 +10,7 @@ use headgate_core::filter::descriptor::{
 };
 use headgate_core::filter::view::{RequestDestination, RequestView};
 use headgate_core::filter::{Filter, FilterAction, FilterDeclaration, HookResult};
+use headgate_core::state::new_id::find_channel_of_new_id;
 use headgate_core::state::{StateStore, StoreUnavailable};
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::ids::{ReferencedId, ResourceIdKind};
@@ -185,7 +186,11 @@ impl RouteToCreatingChannelFilter {
     ) -> Result<Arc<Channel>, Fault> {
         let ReferencedId { id, kind, .. } = named;
         let caller = request.caller.as_ref().ok_or_else(|| unknown(named))?;
-        let made_on = self.state.find_channel(&caller.name, id).get().await;
+        let made_on = match request.pinned {
+            None => find_channel_of_new_id(&*self.state, &caller.name, id).await,
+            // Such an id may be one that no gateway has created.
+            Some(_) => self.state.find_channel(&caller.name, id).get().await,
+        };
         match (made_on.map_err(store_fault)?, &request.pinned) {
             (Some(name), _) => self.catalog.channel(&name).cloned().ok_or_else(|| {
                 gone(*kind).detail(format!(

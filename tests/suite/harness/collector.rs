@@ -2,7 +2,7 @@
 //! receiver of the tests.
 
 use super::folder::Folder;
-use super::media::free_port;
+use super::free_port::free_port;
 use super::otlp::TraceCollector;
 use super::{PATIENCE, eventually_within};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

@@ -2,8 +2,8 @@
 
 use super::config::sha256;
 use super::folder::Folder;
+use super::free_port::free_port;
 use super::gateway::folder_with_schemas;
-use super::media::free_port;
 use super::receiver::Receiver;
 use super::request::{ANN, BOB, OPERATOR};
 use super::service::{CONTINUE, json_response};

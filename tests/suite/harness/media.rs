@@ -1,5 +1,6 @@
 //! Gateways with a media store, small files of each kind, and what the simulated provider downloaded.
 
+use super::free_port::free_port;
 use super::images::image_config;
 use super::video::{FAMILY_A, FAMILY_B, video_config};
 use super::{Gateway, PATIENCE, Simulator, eventually_within};
@@ -54,12 +55,6 @@ pub fn public_images(simulator: &Simulator, directives: &str, image_edit: Value)
         "name": "media", "match": "GET|HEAD /_headgate/media/{token}", "request": ["serve_media"],
     }));
     config
-}
-
-/// A port that nobody listens on.
-pub fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 pub async fn start() -> (Simulator, Gateway) {

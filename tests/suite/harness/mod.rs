@@ -13,6 +13,7 @@ pub mod earlier_version;
 pub mod error_shape;
 pub mod folder;
 pub mod forms;
+pub mod free_port;
 pub mod gateway;
 pub mod hostile_models;
 pub mod hostile_urls;

@@ -1,7 +1,7 @@
 //! A real Prometheus for tests, on a free port, which scrapes one gateway every second. It ends with the test.
 
 use super::folder::Folder;
-use super::media::free_port;
+use super::free_port::free_port;
 use super::request::VIEWER;
 use super::{Connection, PATIENCE, Request, eventually_within};
 use serde_json::Value;

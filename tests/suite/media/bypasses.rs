@@ -1,8 +1,7 @@
 //! Tests of data URIs in places, roles and spellings that checks could miss.
 
-use crate::harness::media::{
-    create_with, data_uri, downloads, file, free_port, media_config, start,
-};
+use crate::harness::free_port::free_port;
+use crate::harness::media::{create_with, data_uri, downloads, file, media_config, start};
 use crate::harness::video::{FAMILY_A, FAMILY_B, creates};
 use crate::harness::{Gateway, Request, Simulator};
 use serde_json::json;

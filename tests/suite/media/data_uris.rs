@@ -1,9 +1,8 @@
 //! Tests of data URIs in creates: what is stored, what passes, and what is refused.
 
 use crate::harness::config::sha256;
-use crate::harness::media::{
-    CREATES, create_with, data_uri, downloads, file, free_port, media_config, start,
-};
+use crate::harness::free_port::free_port;
+use crate::harness::media::{CREATES, create_with, data_uri, downloads, file, media_config, start};
 use crate::harness::video::{FAMILY_A, FAMILY_B, GENERIC, creates};
 use crate::harness::{Gateway, Request, Simulator};
 use serde_json::{Value, json};

@@ -1,8 +1,9 @@
 //! Tests of a media store whose disk is full: a mounted file system of a few MiB where the system permits that, else a
 //! limit on the size of files.
 
+use crate::harness::free_port::free_port;
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::media::{create_with, data_uri, file, free_port, media_config};
+use crate::harness::media::{create_with, data_uri, file, media_config};
 use crate::harness::process::Process;
 use crate::harness::video::{FAMILY_B, creates};
 use crate::harness::{Gateway, Request, Simulator};

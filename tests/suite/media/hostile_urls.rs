@@ -1,8 +1,9 @@
 //! URLs that lead inside, as media of videos and as images: the gateway connects to none of them.
 
+use crate::harness::free_port::free_port;
 use crate::harness::hostile_urls::Decoy;
 use crate::harness::images::{self, image_config, json_body};
-use crate::harness::media::{create_with, free_port, media_config};
+use crate::harness::media::{create_with, media_config};
 use crate::harness::name_server::NameServer;
 use crate::harness::video::{FAMILY_A, FAMILY_B, GENERIC};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, eventually};

@@ -2,10 +2,9 @@
 
 use crate::harness::certificates::Authority;
 use crate::harness::config::sha256;
+use crate::harness::free_port::free_port;
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::media::{
-    create_with, data_uri, file, free_port, media_config, path_of_content,
-};
+use crate::harness::media::{create_with, data_uri, file, media_config, path_of_content};
 use crate::harness::s3::S3Server;
 use crate::harness::video::FAMILY_B;
 use crate::harness::{Gateway, Http2, Request, Simulator};

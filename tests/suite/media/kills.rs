@@ -2,9 +2,8 @@
 
 use crate::harness::config::sha256;
 use crate::harness::folder::Folder;
-use crate::harness::media::{
-    create_with, data_uri, file, free_port, media_config, path_of_content,
-};
+use crate::harness::free_port::free_port;
+use crate::harness::media::{create_with, data_uri, file, media_config, path_of_content};
 use crate::harness::video::FAMILY_B;
 use crate::harness::{Gateway, PATIENCE, Request, Simulator, WholeResponse, eventually};
 use headgate_core::state::memory::MemoryStore;

@@ -4,8 +4,9 @@
 //! figures are printed (`cargo test --test suite media::large_files -- --nocapture`).
 
 use crate::harness::config::sha256;
+use crate::harness::free_port::free_port;
 use crate::harness::media::{
-    create_with, data_uri, downloads, downloads_within, file, free_port, media_config,
+    create_with, data_uri, downloads, downloads_within, file, media_config,
 };
 use crate::harness::s3::S3Server;
 use crate::harness::video::{FAMILY_B, GENERIC};

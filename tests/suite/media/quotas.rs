@@ -1,6 +1,7 @@
 //! Tests of how much callers may store.
 
-use crate::harness::media::{create_with, data_uri, file, free_port, media_config};
+use crate::harness::free_port::free_port;
+use crate::harness::media::{create_with, data_uri, file, media_config};
 use crate::harness::video::{FAMILY_B, creates};
 use crate::harness::{Gateway, Request, Simulator};
 use serde_json::json;

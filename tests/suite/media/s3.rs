@@ -1,9 +1,10 @@
 //! Tests of the media store in a bucket of a real S3 server, which checks the signatures of requests.
 
 use crate::harness::config::{sha256, standard};
+use crate::harness::free_port::free_port;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::media::{
-    CREATES, create_with, data_uri, downloads, file, free_port, media_config, path_of_url,
+    CREATES, create_with, data_uri, downloads, file, media_config, path_of_url,
 };
 use crate::harness::process::Process;
 use crate::harness::s3::S3Server;

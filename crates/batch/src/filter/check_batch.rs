@@ -20,6 +20,7 @@ use headgate_core::filter::{
     Filter, FilterAction, FilterDeclaration, HookResult, ResponseBodyAccess, no_other_model,
 };
 use headgate_core::scalar::{ByteSize, HumanDuration};
+use headgate_core::state::new_id::find_channel_of_new_id;
 use headgate_core::state::{StateStore, StoreUnavailable};
 use headgate_protocol::batch::BatchFormat;
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -200,10 +201,12 @@ impl CheckBatchFilter {
         for placed in &batch.ids {
             let caller = request.caller.as_ref();
             let owner = match caller {
-                Some(caller) => self.state.find_channel(&caller.name, &placed.id.id).get(),
+                Some(caller) => {
+                    find_channel_of_new_id(&*self.state, &caller.name, &placed.id.id).await
+                }
                 None => return Err(no_caller()),
             };
-            let owner = owner.await.map_err(store_fault)?;
+            let owner = owner.map_err(store_fault)?;
             let kind = placed.id.kind.name();
             let at = format!("{}.{}", placed.place.body(), placed.id.at);
             let owner = owner.ok_or_else(|| {

@@ -20,8 +20,9 @@ pub(super) struct FileDigests(Vec<FileDigest>);
 #[derive(Clone, Debug)]
 struct FileDigest {
     path: PathBuf,
-    /// None if the file cannot be read.
-    digest: Option<String>,
+    /// The digest of the content, or why the file cannot be read: a report that says that a file is missing is wrong once
+    /// there is a pipe.
+    digest: Result<String, String>,
     /// The version that was read, if a later one is sure to differ.
     version: Option<FileStatStamp>,
 }
@@ -72,8 +73,8 @@ impl FileDigest {
         Self {
             path: path.to_owned(),
             digest: regular_file::read(path, FILE_BYTES_MAX)
-                .ok()
-                .map(|bytes| compute_revision(&bytes)),
+                .map(|bytes| compute_revision(&bytes))
+                .map_err(|unreadable| unreadable.to_string()),
             version,
         }
     }
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_changed_a_removed_and_an_added_file_change_the_digests() {
+    fn a_changed_a_removed_and_an_unreadable_file_change_the_digests() {
         let folder = std::env::temp_dir().join(format!("headgate-digests-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let files = [folder.join("a"), folder.join("b")];
@@ -129,7 +130,11 @@ mod tests {
         std::fs::write(&files[1], "2").unwrap();
         assert_eq!(FileDigests::read(&files), before);
         std::fs::remove_file(&files[1]).unwrap();
-        assert_ne!(FileDigests::read(&files), before);
+        let missing = FileDigests::read(&files);
+        assert_ne!(missing, before);
+        assert_eq!(FileDigests::read(&files), missing);
+        std::fs::create_dir(&files[1]).unwrap();
+        assert_ne!(FileDigests::read(&files), missing);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
@@ -149,22 +154,19 @@ mod tests {
         // A digest that is kept shows that the file was not read.
         for file in &mut settled.0 {
             assert!(file.version.is_some());
-            file.digest = Some("kept".to_owned());
+            file.digest = Ok("kept".to_owned());
         }
         std::fs::write(&files[1], "1").unwrap();
         let renewed = settled.renewed(&[files[1].clone(), files[0].clone()]);
         let digests: Vec<_> = renewed.0.iter().map(|file| file.digest.clone()).collect();
-        assert_eq!(
-            digests,
-            [Some("kept".to_owned()), fresh.0[1].digest.clone()]
-        );
+        assert_eq!(digests, [Ok("kept".to_owned()), fresh.0[1].digest.clone()]);
         std::fs::remove_dir_all(&folder).unwrap();
         assert!(
             settled
                 .renewed(&files)
                 .0
                 .iter()
-                .all(|file| file.digest.is_none())
+                .all(|file| file.digest.is_err())
         );
     }
 }

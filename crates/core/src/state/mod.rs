@@ -18,6 +18,7 @@ pub mod lock;
 pub mod log_throttle;
 pub mod memory;
 pub mod money;
+pub mod new_id;
 pub mod note_cache;
 pub mod per_second_limiter;
 pub mod records;
@@ -119,6 +120,11 @@ pub trait StateStore: Send + Sync {
     /// uses that [`StateStore::take_per_second`] would have counted.
     fn on_store_failure(&self) -> OnStoreFailure {
         OnStoreFailure::Allow
+    }
+
+    /// Whether other processes write to this store: an id gets there a little later than the response that has it.
+    fn has_other_writers(&self) -> bool {
+        false
     }
 
     /// The store's health, for metrics.

@@ -1,4 +1,4 @@
-//! Stores for tests: one whose record operations a test delays or fails, and one that is unreachable.
+//! Stores for tests: a shared one whose record operations a test delays or fails, and one that is unreachable.
 
 use crate::state::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket, CounterKey};
 use crate::state::health::StoreHealthReport;
@@ -123,6 +123,10 @@ impl RecordStore for InterceptedStore {
 }
 
 impl StateStore for InterceptedStore {
+    fn has_other_writers(&self) -> bool {
+        true
+    }
+
     fn records(&self) -> &dyn RecordStore {
         self
     }

@@ -227,10 +227,12 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptContext<A> {
         stream: TcpStream,
         peer: SocketAddr,
         closing: ShutdownWatch,
-        _permit: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
     ) {
         self.open.inc();
         let _open = GaugeGuard(&self.open);
+        // Dropped first: a connection that is no longer counted must not take a place.
+        let _permit = permit;
         if stream.set_nodelay(true).is_err() {
             return;
         }

@@ -15,6 +15,7 @@ use headgate_core::filter::{
     Filter, FilterAction, FilterDeclaration, HookResult, ResponseBodyAccess,
 };
 use headgate_core::state::StateStore;
+use headgate_core::state::new_id::find_channel_of_new_id;
 use headgate_core::task::media_kind::MediaKind;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::ids;
@@ -209,7 +210,8 @@ impl CopyFilesFilter {
     ) -> bool {
         let mut first: Option<Arc<str>> = None;
         for ReferencedId { id, .. } in named {
-            let Ok(Some(channel)) = self.state.find_channel(owner, id).get().await else {
+            let found = find_channel_of_new_id(&*self.state, owner, id).await;
+            let Ok(Some(channel)) = found else {
                 return false;
             };
             if first.get_or_insert_with(|| channel.clone()) != &channel {

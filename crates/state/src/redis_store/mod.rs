@@ -117,6 +117,10 @@ impl StateStore for RedisStore {
         });
     }
 
+    fn has_other_writers(&self) -> bool {
+        true
+    }
+
     fn find_channel<'a>(
         &'a self,
         caller: &'a Arc<str>,

@@ -176,6 +176,10 @@ impl StateStore for SqliteStore {
         });
     }
 
+    fn has_other_writers(&self) -> bool {
+        true
+    }
+
     fn find_channel<'a>(
         &'a self,
         caller: &'a Arc<str>,
