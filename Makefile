@@ -1,6 +1,6 @@
 # `make demo` runs the demo, `make test` runs all tests. Both install what they need.
 
-.PHONY: demo test bench budget plugins set-up schema format package static book
+.PHONY: demo test bench budget profile release plugins set-up schema format package static book
 
 # The demo is built without plugins and traces, which it does not run, and without what only developers need: about half of
 # the processor time of a whole build. It panics as releases do.
@@ -23,6 +23,15 @@ bench: set-up
 budget:
 	@tests/set_up.sh budget
 	@benches/budget/run.sh
+
+# Records which code requests use, in target/profile: once for each state of the sources, before `make release`.
+profile: set-up
+	@tests/set_up.sh build profile
+	@deploy/release.sh profile
+
+# Builds the fastest program, with that record; prints its path.
+release: set-up
+	@deploy/release.sh
 
 # Builds the plugins to plugins/built.
 plugins:

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Installs missing programs and prints the reasons: `set_up.sh PURPOSE…`. `build` is enough to compile and run; `lint` adds
-# what checks the source, `test` what the client suite needs, `budget` what `make budget` needs, `plugins` what `make
-# plugins` needs. Does nothing if nothing is missing.
+# what checks the source, `test` what the client suite needs, `budget`, `profile` and `plugins` what the commands of `make`
+# with these names need. Does nothing if nothing is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 purposes=" ${*:-build} "
 for purpose in $purposes; do
     case $purpose in
-        build | lint | test | budget | plugins) ;;
-        *) echo "usage: $0 [build|lint|test|budget|plugins]…" >&2; exit 2 ;;
+        build | lint | test | budget | profile | plugins) ;;
+        *) echo "usage: $0 [build|lint|test|budget|profile|plugins]…" >&2; exit 2 ;;
     esac
 done
 
@@ -79,6 +79,12 @@ want_budget() {
     # valgrind is not available on macOS.
     if [ "$(uname)" = Darwin ]; then return; fi
     want "have valgrind" valgrind "" "counts the instructions of a request"
+}
+
+want_profile() {
+    want "have openssl" openssl openssl "makes the certificates of the load that is recorded"
+    # The name of the package of Debian has the version of the compiler's LLVM, which only Debian's newest may have.
+    if have rustup; then rustup component add llvm-tools >/dev/null 2>&1 || true; fi
 }
 
 # CLANG may name another compiler: that of macOS has no such target, and Homebrew's is not on the PATH.
@@ -180,6 +186,7 @@ component() {
 want_build
 if serves test; then want_test; fi
 if serves budget; then want_budget; fi
+if serves profile; then want_profile; fi
 if serves plugins; then want_plugins; fi
 install_missing
 if serves test; then

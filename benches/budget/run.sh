@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Counts instructions per request and compares them with budget.txt: `make budget`. `--report FILE` also writes them into
-# a report, `--translation FILE` those of translations. With the path of `headgate-budget` as the first argument it builds nothing.
+# Counts instructions per request and compares them with budget.txt: `make budget`, which also counts what requests miss in
+# caches. `--report FILE` also writes them into a report, `--translation FILE` the instructions of translations. With the path of
+# `headgate-budget` as the first argument it builds nothing, and counts instructions alone.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # valgrind is not available on macOS.
@@ -9,12 +10,14 @@ if [ "$(uname)" != Linux ]; then
     echo "0 passed, 0 failed"
     exit
 fi
-if [ $# = 0 ] || [ "$1" = --report ] || [ "$1" = --translation ]; then
-    program=$(cargo build --profile ci --locked --workspace --exclude headgate-benches --bins --examples \
-        --message-format=json-render-diagnostics |
-        sed -n 's/.*"executable":"\([^"]*\/headgate-budget\)".*/\1/p')
-else
-    program=$1
-    shift
+case ${1:-} in
+    "" | --report | --translation) ;;
+    *) program=$1; shift; exec "$program" benches/budget/budget.txt "$@" ;;
+esac
+program=$(cargo build --profile ci --locked --workspace --exclude headgate-benches --bins --examples \
+    --message-format=json-render-diagnostics |
+    sed -n 's/.*"executable":"\([^"]*\/headgate-budget\)".*/\1/p')
+if [ "${1:-}" != --translation ]; then
+    "$program" --misses "${@:2}"
 fi
 exec "$program" benches/budget/budget.txt "$@"

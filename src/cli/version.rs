@@ -1,4 +1,4 @@
-//! `headgate --version`: the version, the commit of the build and the features that it has.
+//! `headgate --version`: the version, the commit of the build, its profile and the features that it has.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,8 @@ const FEATURES: [(&str, bool); 5] = [
 ];
 
 /// The text after the name of the program: `0.1.0 (4169327, features: convert otlp simulator top wasm)`. A debug build outside of a
-/// package has `debug build` in place of the commit.
+/// package has `debug build` in place of the commit. One of `make release` has the digest of its profile: `(4169327, profile
+/// 9f2c1e04ab37, features: …)`.
 pub static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let version = env!("CARGO_PKG_VERSION");
     let unknown = match cfg!(debug_assertions) {
@@ -20,10 +21,15 @@ pub static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
         false => "unknown commit",
     };
     let commit = option_env!("HEADGATE_COMMIT").unwrap_or(unknown);
+    let profile = option_env!("HEADGATE_PROFILE");
+    let profile = profile.map_or_else(String::new, |digest| format!(", profile {digest}"));
     let features = FEATURES.iter().filter(|(_, is_built)| *is_built);
     let names: Vec<_> = features.map(|(name, _)| *name).collect();
     match names.is_empty() {
-        true => format!("{version} ({commit}, no features)"),
-        false => format!("{version} ({commit}, features: {})", names.join(" ")),
+        true => format!("{version} ({commit}{profile}, no features)"),
+        false => format!(
+            "{version} ({commit}{profile}, features: {})",
+            names.join(" ")
+        ),
     }
 });

@@ -10,6 +10,7 @@ mod modules;
 mod names;
 mod pages;
 mod protocols;
+mod release;
 mod renamed_keys;
 mod sources;
 mod test_command;

@@ -1,77 +1,74 @@
-//! Runs programs under callgrind, which counts the instructions of all their threads without the kernel's.
+//! Runs programs under callgrind, which counts the instructions of all their threads without the kernel's, and what they
+//! miss in simulated caches.
 
 use super::load::Load;
+use super::programs::{Program, Programs, Running};
 use super::provider::Provider;
-use headgate_budget::setup::{
-    Endpoints, PLUGINS, TemporaryFolder, add_plugins, add_tracing, copy_plugins, free_addresses,
-    routes, translating_routes, video_routes,
-};
 use std::fs::{self, File};
-use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The timeout for a program to listen, and to end. The first start with plugins compiles them.
-const WAIT: Duration = Duration::from_secs(300);
-const LOOK: Duration = Duration::from_millis(50);
+/// Caches of a small server: 32 KiB for instructions and for data, 8 MiB for all. Without these, valgrind takes those of the
+/// machine.
+const CACHES: [&str; 5] = [
+    "--cache-sim=yes",
+    "--branch-sim=yes",
+    "--I1=32768,8,64",
+    "--D1=32768,8,64",
+    "--LL=8388608,16,64",
+];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Program {
-    Headgate,
-    /// With a trace of every request.
-    TracingHeadgate,
-    /// With a route for creates of videos, in place of the others.
-    VideoHeadgate,
-    /// With routes that translate, in place of the others.
-    TranslatingHeadgate,
-    BarePingora,
+/// What is counted besides instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Simulation {
+    Nothing,
+    /// Misses of caches, and mispredicted branches: a run takes three times as long.
+    CachesAndBranches,
 }
 
 /// What a run took.
 #[derive(Clone, Copy)]
 pub struct Run {
     pub instructions: f64,
+    /// Zero without a simulation.
+    pub misses: Misses,
     /// From the first request to the last response, and the time without load after it.
     pub seconds: f64,
 }
 
-/// The folder of the programs, and what they need.
-pub struct Callgrind<'p> {
-    programs: PathBuf,
-    folder: TemporaryFolder,
-    provider: &'p Provider,
-    has_plugins: bool,
+/// What the processor waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Misses {
+    /// Instructions that are not in the first cache.
+    pub instructions: f64,
+    /// Reads and writes of data that is not in the first cache.
+    pub data: f64,
+    /// What is in no cache.
+    pub all_caches: f64,
+    pub branches: f64,
 }
 
-impl<'p> Callgrind<'p> {
-    /// A runner of the programs in the folder `programs`, with the plugins of a folder.
-    pub fn new(programs: &Path, provider: &'p Provider, plugins: Option<&Path>) -> Self {
-        let folder = TemporaryFolder::new("headgate-budget");
-        if let Some(plugins) = plugins {
-            copy_plugins(plugins, &folder);
-        }
-        Self {
-            programs: programs.into(),
-            folder,
-            provider,
-            has_plugins: plugins.is_some(),
-        }
-    }
+/// Counts runs of these programs.
+pub struct Callgrind<'p> {
+    pub programs: Programs,
+    pub provider: &'p Provider,
+    pub simulation: Simulation,
+}
 
-    /// The instructions of a whole run, from start to end, in which the program has nothing to do for `idle` after its load.
+impl Callgrind<'_> {
+    /// A whole run, from start to end, in which the program has nothing to do for `idle` after its load.
     pub fn count(&self, program: Program, load: &Load, idle: Duration) -> Run {
-        let (address, mut command) = self.command(program);
-        let report = self.folder.path().join("callgrind.log");
+        let mut valgrind = Command::new("valgrind");
+        valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+        if self.simulation == Simulation::CachesAndBranches {
+            valgrind.args(CACHES);
+        }
+        let (address, mut command) = self.programs.command(program, valgrind);
+        let report = self.programs.folder().join("callgrind.log");
         let log = File::create(&report).expect("a file can be made");
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("valgrind is installed");
-        let mut running = Running(child);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let mut running = Running::start(command.stderr(log));
         let connection = running.connect(address);
         let begun = Instant::now();
         load.send(connection, self.provider);
@@ -79,99 +76,49 @@ impl<'p> Callgrind<'p> {
         let seconds = begun.elapsed().as_secs_f64();
         running.end();
         let report = fs::read_to_string(&report).expect("the log is text");
-        let instructions = collected(&report)
+        let counts = collected(&report)
             .unwrap_or_else(|| panic!("callgrind has counted nothing:\n{report}"));
         Run {
-            instructions: instructions as f64,
+            instructions: counts[0],
+            misses: Misses::from_counts(&counts),
             seconds,
         }
     }
+}
 
-    /// A free address, and the command of a program that will listen there.
-    fn command(&self, program: Program) -> (SocketAddr, Command) {
-        let [address, admin] = free_addresses();
-        let provider = self.provider.address;
-        let mut command = Command::new("valgrind");
-        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-        match program {
-            Program::Headgate
-            | Program::TracingHeadgate
-            | Program::VideoHeadgate
-            | Program::TranslatingHeadgate => {
-                let config = self.folder.path().join("routes.yaml");
-                let endpoints = Endpoints {
-                    listen: address,
-                    admin,
-                    provider,
-                    tls: None,
-                    provider_http2: false,
-                };
-                let mut routes = match program {
-                    Program::VideoHeadgate => video_routes(&endpoints),
-                    Program::TranslatingHeadgate => translating_routes(&endpoints),
-                    _ => routes(&endpoints),
-                };
-                if self.has_plugins {
-                    add_plugins(&mut routes, &PLUGINS);
-                }
-                if matches!(program, Program::TracingHeadgate) {
-                    add_tracing(&mut routes);
-                }
-                fs::write(&config, routes).expect("a file can be written");
-                command.arg(self.programs.join("headgate"));
-                command.arg("run").arg("--config").arg(config);
-            }
-            Program::BarePingora => {
-                command.arg(self.programs.join("bare-pingora"));
-                command.args([address.to_string(), provider.to_string()]);
-            }
+impl Misses {
+    /// From the events of callgrind: `Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw Bc Bcm Bi Bim`.
+    fn from_counts(counts: &[f64]) -> Self {
+        let &[
+            _,
+            _,
+            _,
+            i1,
+            d1_read,
+            d1_written,
+            ll_i,
+            ll_read,
+            ll_written,
+            _,
+            conditional,
+            _,
+            indirect,
+        ] = counts
+        else {
+            return Self::default();
+        };
+        Self {
+            instructions: i1,
+            data: d1_read + d1_written,
+            all_caches: ll_i + ll_read + ll_written,
+            branches: conditional + indirect,
         }
-        (address, command)
     }
 }
 
-struct Running(Child);
-
-impl Running {
-    /// The first connection that the program accepts.
-    fn connect(&mut self, address: SocketAddr) -> TcpStream {
-        let begun = Instant::now();
-        while begun.elapsed() < WAIT {
-            if let Ok(connection) = TcpStream::connect(address) {
-                return connection;
-            }
-            assert!(!self.has_ended(), "the program ended instead of listening");
-            thread::sleep(LOOK);
-        }
-        panic!("nothing listens on {address}");
-    }
-
-    /// Lets the program end by itself, because callgrind reports only then.
-    fn end(&mut self) {
-        // SAFETY: the call takes two numbers; the process is a child that was not waited for yet.
-        unsafe { libc::kill(self.0.id() as libc::pid_t, libc::SIGTERM) };
-        let begun = Instant::now();
-        while !self.has_ended() {
-            assert!(begun.elapsed() < WAIT, "the program does not end");
-            thread::sleep(LOOK);
-        }
-    }
-
-    fn has_ended(&mut self) -> bool {
-        let status = self.0.try_wait().expect("it is a child");
-        status.is_some()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// The count in callgrind's report: `==PID== Collected : COUNT`.
-fn collected(report: &str) -> Option<u64> {
-    let line = report.lines().rfind(|line| line.contains("Collected :"))?;
-    line.rsplit(' ').next()?.parse().ok()
+/// The counts in callgrind's report: `==PID== Collected : COUNT COUNT…`.
+fn collected(report: &str) -> Option<Vec<f64>> {
+    let (_, counts) = report.rsplit_once("Collected : ")?;
+    let counts = counts.lines().next()?.split_whitespace();
+    counts.map(|count| count.parse().ok()).collect()
 }

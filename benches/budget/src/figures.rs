@@ -1,7 +1,7 @@
 //! The figures that are counted, and what each is compared with.
 
-use super::callgrind::Program;
 use super::load::{Load, RequestKind, StreamLoad};
+use super::programs::Program;
 use headgate_budget::conversation::Conversation;
 use headgate_budget::request::CHAT;
 use headgate_budget::setup::{

@@ -8,20 +8,27 @@
 //! `headgate-budget FILE --report MARKDOWN` also writes the figures into that file. `headgate-budget FILE --plugins
 //! FOLDER` counts routes with the plugins of that folder instead, and `headgate-budget FILE --translation` each translation
 //! between two protocols; those have no budget but one. `--translation MARKDOWN` also writes these figures into that file.
+//!
+//! `headgate-budget --misses [MARKDOWN]` counts what requests miss in simulated caches, and `headgate-budget --train PROGRAMS
+//! CERTIFICATES` sends the load of `make profile`.
 
+mod cache_misses;
 mod callgrind;
 mod figures;
 mod load;
+mod programs;
 mod provider;
+mod training;
 
-use callgrind::{Callgrind, Program, Run};
+use callgrind::{Callgrind, Run, Simulation};
 use figures::{Figure, Reference, base};
 use headgate_budget::report::publish;
 use load::Load;
+use programs::{Program, Programs};
 use provider::Provider;
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -49,9 +56,23 @@ enum Mode<'a> {
     Translation,
 }
 
+const USAGE: &str = "\
+usage: headgate-budget FILE [--report MARKDOWN | --plugins FOLDER | --translation [MARKDOWN]]
+       headgate-budget --misses [MARKDOWN]
+       headgate-budget --train PROGRAMS CERTIFICATES";
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (file, report, mode) = match &arguments[..] {
+        [option, rest @ ..] if option == "--misses" && rest.len() < 2 => {
+            let table = cache_misses::measure(&programs_of_build());
+            publish(rest.first().map(Path::new), "misses", &table);
+            return ExitCode::SUCCESS;
+        }
+        [option, programs, certificates] if option == "--train" => {
+            training::train(Path::new(programs), Path::new(certificates));
+            return ExitCode::SUCCESS;
+        }
         [file] => (file, None, Mode::Budget),
         [file, option] if option == "--translation" => (file, None, Mode::Translation),
         [file, option, path] if option == "--report" => (file, Some(Path::new(path)), Mode::Budget),
@@ -61,14 +82,20 @@ fn main() -> ExitCode {
         [file, option, path] if option == "--plugins" => {
             (file, None, Mode::Plugins(Path::new(path)))
         }
-        _ => panic!(
-            "usage: headgate-budget FILE [--report MARKDOWN | --plugins FOLDER | --translation [MARKDOWN]]"
-        ),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
     };
+    compare(file, report, &mode)
+}
+
+/// Compares figures with the budgets of `file`, and fails if one exceeds its budget.
+fn compare(file: &str, report: Option<&Path>, mode: &Mode<'_>) -> ExitCode {
     let text = fs::read_to_string(file).expect("the file of budgets can be read");
     let (figures, plugins) = match mode {
         Mode::Budget => (figures::with_budget(), None),
-        Mode::Plugins(folder) => (figures::with_plugins(), Some(folder)),
+        Mode::Plugins(folder) => (figures::with_plugins(), Some(*folder)),
         Mode::Translation => (figures::with_translation(), None),
     };
     let needs_budget = matches!(mode, Mode::Budget);
@@ -154,12 +181,19 @@ impl ShorterRun {
     }
 }
 
-fn measure(figures: &[Figure], plugins: Option<&Path>) -> Vec<Measurement> {
-    // The programs are in the same folder as this one.
+/// The folder of this program, where the measured ones are, too.
+fn programs_of_build() -> PathBuf {
     let program = std::env::current_exe().expect("a program knows where it is");
-    let programs = program.parent().expect("a program is in a folder");
+    program.parent().expect("a program is in a folder").into()
+}
+
+fn measure(figures: &[Figure], plugins: Option<&Path>) -> Vec<Measurement> {
     let provider = Provider::start();
-    let callgrind = Callgrind::new(programs, &provider, plugins);
+    let callgrind = Callgrind {
+        programs: Programs::new(&programs_of_build(), &provider, plugins),
+        provider: &provider,
+        simulation: Simulation::Nothing,
+    };
     if plugins.is_some() {
         // The first start compiles the plugins.
         let load = base(figures, Program::Headgate);

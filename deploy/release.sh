@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Builds the fastest program: `make release` compiles the `dist` profile with a record of which code requests use, which
+# `make profile` makes before (`release.sh profile`). The record is in target/profile; it holds for the compiler and the sources that it
+# was made with, and others are refused. Needs llvm-profdata of the compiler's LLVM.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=target/profile
+host=$(rustc -vV | sed -n 's/^host: //p')
+bytes_max=2000000
+
+fail() { echo "release.sh: $*" >&2; exit 1; }
+
+# The digest of what a profile depends on: the compiler, and all that is compiled.
+stamp() {
+    {
+        rustc -vV
+        find Cargo.toml Cargo.lock build.rs src crates schemas -type f -not -path '*/tests/*' -print0 |
+            LC_ALL=C sort -z | xargs -0 sha256sum
+    } | sha256sum | cut -c 1-12
+}
+
+# The program that merges profiles. One of another LLVM cannot read them.
+merger() {
+    local llvm program
+    llvm=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+    for program in "$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata" "llvm-profdata-$llvm" llvm-profdata; do
+        if "$program" --version 2>/dev/null | grep -q "LLVM version $llvm\."; then
+            echo "$program"
+            return
+        fi
+    done
+    fail "llvm-profdata of LLVM $llvm is missing; run: rustup component add llvm-tools, or: apt-get install llvm-$llvm"
+}
+
+# Runs the load of the budgets on a program that counts, and writes FOLDER/DIGEST.profdata.
+profile() {
+    local merge certificates digest bytes
+    merge=$(merger)
+    rm -rf "$folder/raw" "$folder"/*.profdata "$folder/current"
+    mkdir -p "$folder/raw"
+    # With --target, programs that only the build runs are not counted. Optimisers of whole programs come later.
+    RUSTFLAGS="-Cprofile-generate=$PWD/$folder/raw" cargo build --profile release --locked --bin headgate --target "$host" \
+        --target-dir "$folder/build" --config 'profile.release.lto="off"' --config profile.release.codegen-units=16
+    cargo build --profile release --locked -p headgate-budget --bin headgate-budget
+    certificates=$(mktemp -d)
+    trap 'rm -rf "$certificates"' RETURN
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
+        -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE \
+        -keyout "$certificates/key.pem" -out "$certificates/certificate.pem" 2>/dev/null
+    target/release/headgate-budget --train "$folder/build/$host/release" "$certificates"
+    "$merge" merge --sparse -o "$folder/new.profdata" "$folder/raw"
+    bytes=$(wc -c < "$folder/new.profdata")
+    [ "$bytes" -le "$bytes_max" ] || fail "the profile has $bytes bytes, more than $bytes_max"
+    digest=$(sha256sum "$folder/new.profdata" | cut -c 1-12)
+    # cargo compiles again when the name changes, not when the file does.
+    mv "$folder/new.profdata" "$folder/$digest.profdata"
+    rm -rf "$folder/raw"
+    echo "$(stamp) $digest" > "$folder/current"
+    echo "profile $digest: $bytes bytes"
+}
+
+release() {
+    local made digest
+    [ -f "$folder/current" ] || fail "there is no profile; run: make profile"
+    read -r made digest < "$folder/current"
+    [ "$made" = "$(stamp)" ] || fail "the profile is of other sources or of another compiler; run: make profile"
+    RUSTFLAGS="-Cprofile-use=$PWD/$folder/$digest.profdata" HEADGATE_PROFILE=$digest \
+        cargo build --profile dist --locked --bin headgate --target "$host" --target-dir "$folder/build"
+    echo "$folder/build/$host/dist/headgate"
+}
+
+case ${1:-release} in
+    profile) profile ;;
+    release) release ;;
+    stamp) stamp ;;
+    *) echo "usage: $0 [profile|release|stamp]" >&2; exit 2 ;;
+esac
