@@ -27,8 +27,12 @@ use super::unusable::{NoUsableChannel, UnusableReason};
 use draw::{CandidateWithLoad, draw};
 use headgate_core::catalog::model::{Candidate, LoadMeasure};
 use headgate_core::random::random_below;
+use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The candidates of one rank. A model rarely has more channels than the stack has places for.
+type UsableCandidates<'c> = SmallVec<[CandidateWithLoad<'c>; 4]>;
 
 /// How often a candidate is drawn again if another request takes the drawn one first.
 const DRAWS_MAX: usize = 8;
@@ -144,8 +148,8 @@ impl ChannelStates {
         candidates: &'c [Candidate],
         tried: &[Arc<str>],
         now: MonotonicTime,
-    ) -> Vec<CandidateWithLoad<'c>> {
-        let mut usable: Vec<CandidateWithLoad<'c>> = Vec::new();
+    ) -> UsableCandidates<'c> {
+        let mut usable = UsableCandidates::new();
         for candidate in candidates {
             let rank = candidate.rank();
             if usable

@@ -14,6 +14,7 @@ pub mod page_value;
 pub mod pointer;
 pub mod random;
 pub mod regular_file;
+pub mod request_id;
 pub mod serve;
 pub mod state;
 pub mod subrequest;

@@ -4,6 +4,7 @@ use crate::catalog::channel::TimeoutOverrides;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Candidate;
 use crate::filter::body_stream::RequestBodyReceiver;
+use crate::request_id::RequestId;
 use crate::task::family::task_url::TaskUrl;
 use bytes::Bytes;
 use headgate_protocol::fault::Fault;
@@ -69,7 +70,7 @@ pub type UpstreamRequestIdSlot = Arc<Mutex<Option<HeaderValue>>>;
 #[derive(Clone, Debug)]
 pub struct Subrequest {
     /// The id of the original request, for the provider and for logs.
-    pub id: Arc<str>,
+    pub id: RequestId,
     pub candidate: Candidate,
     pub method: Method,
     /// Appended to the channel's `base_url`; with `other_host` the whole path.

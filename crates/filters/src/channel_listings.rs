@@ -4,6 +4,7 @@ use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::catalog::pattern_models::MODEL_NAME_BYTES_MAX;
+use headgate_core::request_id::RequestId;
 use headgate_core::state::lock::lock;
 use headgate_core::subrequest::{
     Subrequest, SubrequestBody, SubrequestClient, UpstreamRequestIdSlot,
@@ -67,7 +68,7 @@ impl ChannelListings {
         self: &Arc<Self>,
         channels: Vec<Arc<Channel>>,
         subrequests: &SubrequestClient,
-        request_id: &Arc<str>,
+        request_id: &RequestId,
     ) -> Vec<(Arc<Channel>, Arc<[ProviderModel]>)> {
         self.forget_all_but(&channels);
         let mut fetches = Vec::new();
@@ -127,7 +128,7 @@ impl ChannelListings {
     }
 }
 
-fn list_request(channel: Arc<Channel>, id: Arc<str>) -> Subrequest {
+fn list_request(channel: Arc<Channel>, id: RequestId) -> Subrequest {
     let candidate = Candidate::bound_to(channel, None);
     Subrequest {
         id,

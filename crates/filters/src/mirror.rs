@@ -13,6 +13,7 @@ use headgate_core::filter::descriptor::{
 };
 use headgate_core::filter::view::{AttemptView, RequestView};
 use headgate_core::filter::{Filter, HookResult, PlannedMirrorRequest};
+use headgate_core::request_id::RequestId;
 use headgate_core::scalar::HumanDuration;
 use headgate_core::subrequest::{
     Subrequest, SubrequestClient, SubrequestFuture, UpstreamRequestIdSlot,
@@ -102,7 +103,7 @@ struct RequestMirrorState {
 /// A copy before its body is assembled, so that this does not delay the request.
 struct UnassembledMirrorCopy {
     subrequests: SubrequestClient,
-    id: Arc<str>,
+    id: RequestId,
     candidate: Candidate,
     path: String,
     headers: HeaderMap,

@@ -18,6 +18,7 @@ use headgate_channel::retry_policy::SendProgress;
 use headgate_config::reload::SnapshotReloader;
 use headgate_core::catalog::channel::{Channel, ProbePolicy, Timeouts};
 use headgate_core::random::random_fraction;
+use headgate_core::request_id::RequestId;
 use headgate_protocol::error_class::{ErrorClassifier, ErrorSubject};
 use headgate_protocol::fault::Fault;
 use headgate_protocol::json::skim;
@@ -164,7 +165,7 @@ async fn send_probe(
     upstream: &UpstreamClient,
     channel: &Channel,
     probing: &ProbeAttempt,
-    id: &Arc<str>,
+    id: &RequestId,
     timeout: Duration,
 ) -> Result<(), AttemptFailure> {
     let target = ChannelWithCredential {
@@ -196,7 +197,7 @@ async fn send_probe(
 pub(super) fn model_list_request(
     target: ChannelWithCredential<'_>,
     path: Option<String>,
-    id: &Arc<str>,
+    id: &RequestId,
     timeout: Duration,
 ) -> Result<PreparedRequest, Fault> {
     let channel = target.channel;

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use headgate_core::filter::LocalReply;
 use headgate_core::filter::view::RequestView;
+use headgate_core::request_id::RequestId;
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::request_coding;
@@ -82,15 +83,12 @@ pub fn complete_head(headers: &mut HeaderMap, protocol: Option<Protocol>, reques
 }
 
 /// Adds the request id under the header names of the caller's protocol.
-pub fn add_request_id(headers: &mut HeaderMap, protocol: Option<Protocol>, request_id: &str) {
-    let Ok(id) = HeaderValue::from_str(request_id) else {
-        return;
-    };
+pub fn add_request_id(headers: &mut HeaderMap, protocol: Option<Protocol>, id: &RequestId) {
     let own = protocol.and_then(|protocol| protocol.descriptor().headers.request_id.as_ref());
     if let Some(name) = own {
-        headers.insert(name, id.clone());
+        headers.insert(name, id.header_value());
     }
-    headers.insert(X_REQUEST_ID, id);
+    headers.insert(X_REQUEST_ID, id.header_value());
 }
 
 /// The value of the `Allow` header of a 405.

@@ -1,9 +1,9 @@
 //! Request ids: unique and short, but not secret.
 
+use headgate_core::request_id::RequestId;
 use headgate_protocol::hex::write_digits;
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
 
 thread_local! {
     /// Seeded by the operating system once per thread.
@@ -14,14 +14,14 @@ thread_local! {
 }
 
 /// A new id: `req_` and 24 hex digits.
-pub fn new() -> Arc<str> {
+pub fn new() -> RequestId {
     let (high, low) = (draw(), draw());
     let mut random = [0; 12];
     random[..4].copy_from_slice(&high.to_be_bytes()[..4]);
     random[4..].copy_from_slice(&low.to_be_bytes());
     let mut id = *b"req_------------------------";
     write_digits(&random, &mut id[4..]);
-    str::from_utf8(&id).expect("digits are text").into()
+    id.into()
 }
 
 /// xorshift128+: ids may be predictable, but two threads must not draw the same.
@@ -42,7 +42,13 @@ mod tests {
     #[test]
     fn ids_differ_across_threads() {
         let threads: Vec<_> = (0..4)
-            .map(|_| std::thread::spawn(|| (0..10_000).map(|_| super::new()).collect::<Vec<_>>()))
+            .map(|_| {
+                std::thread::spawn(|| {
+                    (0..10_000)
+                        .map(|_| super::new().to_string())
+                        .collect::<Vec<_>>()
+                })
+            })
             .collect();
         let ids: HashSet<_> = threads
             .into_iter()

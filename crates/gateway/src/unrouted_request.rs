@@ -9,12 +9,12 @@ use super::{Gateway, reply, request_id};
 use headgate_config::snapshot::Snapshot;
 use headgate_core::catalog::client_address::DownstreamClient;
 use headgate_core::filter::settlement::ExchangeSettlement;
+use headgate_core::request_id::RequestId;
 use headgate_observe::access_log::AccessLogEntry;
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
 use http::request::Parts;
 use http::{HeaderMap, header};
-use std::sync::Arc;
 
 /// Value of the log fields `route`, `method` and `path` if they are unknown.
 const NONE: &str = "-";
@@ -23,7 +23,7 @@ const NONE: &str = "-";
 pub(super) struct UnroutedRequest<'a> {
     pub gateway: &'a Gateway,
     pub snapshot: &'a Snapshot,
-    pub id: Arc<str>,
+    pub id: RequestId,
     pub client: Option<DownstreamClient>,
 }
 

@@ -3,6 +3,7 @@
 pub mod exchange_capture;
 
 use exchange_capture::ExchangeCapture;
+use headgate_core::request_id::RequestId;
 use headgate_core::timestamp::rfc3339;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -71,7 +72,7 @@ impl ExchangeCaptures {
     }
 
     /// The capture of an exchange of `caller` that begins now, if one records it.
-    pub fn begin(&self, caller: &str, request_id: &Arc<str>) -> Option<Arc<ExchangeCapture>> {
+    pub fn begin(&self, caller: &str, request_id: &RequestId) -> Option<Arc<ExchangeCapture>> {
         let mut captures = self.lock();
         let mut recording = captures.iter_mut().filter(|capture| capture.is_recording());
         let capture = recording.find(|capture| &*capture.caller == caller);
@@ -172,7 +173,7 @@ mod tests {
     #[test]
     fn a_capture_records_one_caller_within_its_limits() {
         let captures = ExchangeCaptures::default();
-        let (ann, id) = (Arc::from("ann"), Arc::from("req_1"));
+        let (ann, id) = (Arc::from("ann"), RequestId::from("req_1"));
         assert!(!captures.is_on());
         assert!(captures.begin("ann", &id).is_none());
         let limits = CaptureLimits {

@@ -10,6 +10,7 @@ pub mod channel_metrics;
 pub mod cost_metrics;
 mod create_metrics;
 pub mod error_side;
+mod exchange_labels;
 mod fallback_metrics;
 pub mod finished_exchange;
 mod json_line;

@@ -11,6 +11,7 @@ use super::certificate_metrics::CertificateMetrics;
 use super::channel_metrics::ChannelMetrics;
 use super::cost_metrics::CostMetrics;
 use super::create_metrics::PaidCreateMetrics;
+use super::exchange_labels::{ExchangeLabels, ExchangeSeriesKey, HasExchangeLabels};
 use super::fallback_metrics::FallbackMetrics;
 use super::finished_exchange::FinishedExchange;
 use super::open_requests::OpenRequests;
@@ -33,7 +34,6 @@ use headgate_core::feature::{FeatureList, FeatureTypeMap};
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::QuotaDecision;
 use headgate_core::state::health::StoreHealthReport;
-use headgate_protocol::ChannelProtocol;
 use prometheus::{
     Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
     IntGauge, Opts, Registry, TextEncoder,
@@ -88,16 +88,6 @@ pub struct Metrics {
     recorders: Vec<Arc<dyn ExchangeRecorder>>,
     /// Caches series, because a lookup by labels costs more than counting.
     series: RwLock<HashMap<ExchangeSeriesKey, Arc<ExchangeSeries>, RandomState>>,
-}
-
-#[derive(PartialEq, Eq, Hash)]
-struct ExchangeSeriesKey {
-    route: Box<str>,
-    channel: Box<str>,
-    model: Box<str>,
-    protocol: Option<ChannelProtocol>,
-    class: u16,
-    settlement: ExchangeSettlement,
 }
 
 /// The series of exchanges with one set of labels.
@@ -333,10 +323,10 @@ impl Metrics {
     }
 
     fn exchange_series(&self, exchange: &FinishedExchange<'_>) -> Arc<ExchangeSeries> {
-        let key = ExchangeSeriesKey {
-            route: exchange.route.into(),
-            channel: exchange.channel.unwrap_or(OTHER).into(),
-            model: exchange.model.unwrap_or(OTHER).into(),
+        let labels = ExchangeLabels {
+            route: exchange.route,
+            channel: exchange.channel.unwrap_or(OTHER),
+            model: exchange.model.unwrap_or(OTHER),
             protocol: exchange.protocol,
             class: exchange.status / 100,
             settlement: exchange.settlement,
@@ -345,40 +335,40 @@ impl Metrics {
             .series
             .read()
             .unwrap_or_else(PoisonError::into_inner)
-            .get(&key)
+            .get(&labels as &dyn HasExchangeLabels)
         {
             return series.clone();
         }
-        let series = Arc::new(self.new_series(&key));
+        let series = Arc::new(self.new_series(labels));
         self.series
             .write()
             .unwrap_or_else(PoisonError::into_inner)
-            .insert(key, series.clone());
+            .insert(labels.to_key(), series.clone());
         series
     }
 
-    fn new_series(&self, key: &ExchangeSeriesKey) -> ExchangeSeries {
-        let ExchangeSeriesKey {
+    fn new_series(&self, labels: ExchangeLabels<'_>) -> ExchangeSeries {
+        let ExchangeLabels {
             route,
             channel,
             model,
             protocol,
             class,
             settlement,
-        } = key;
+        } = labels;
         let class = format!("{class}xx");
-        let labels = [&**route, channel, model];
+        let labels = [route, channel, model];
         ExchangeSeries {
             requests: self
                 .requests
-                .with_label_values(&[&**route, channel, model, &class]),
+                .with_label_values(&[route, channel, model, &class]),
             settlements: self
                 .settlements
-                .with_label_values(&[&**route, settlement.name()]),
+                .with_label_values(&[route, settlement.name()]),
             duration: self.durations.with_label_values(&labels),
             first_byte: self.first_bytes.with_label_values(&labels),
             time: self.time.series(channel),
-            tokens: self.tokens.series(channel, model, *protocol),
+            tokens: self.tokens.series(channel, model, protocol),
         }
     }
 }

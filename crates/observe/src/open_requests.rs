@@ -1,6 +1,7 @@
 //! The requests in flight, each with the side that it waits for and since when.
 
 use super::captures::exchange_capture::ExchangeCapture;
+use headgate_core::request_id::RequestId;
 use slab::Slab;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -25,7 +26,7 @@ pub struct OpenRequest {
 /// What is known about a request in flight so far.
 #[derive(Clone, Default)]
 pub struct OpenRequestLabels {
-    pub id: Arc<str>,
+    pub id: RequestId,
     pub route: Arc<str>,
     pub caller: Option<Arc<str>>,
     pub model: Option<Arc<str>>,

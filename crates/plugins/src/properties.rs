@@ -1,5 +1,6 @@
 //! The properties of an exchange that plugins read, by Envoy's names where they have a meaning here, and by ours.
 
+use headgate_core::request_id::RequestId;
 use headgate_wasm::{PropertySource, PropertyValue};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct ExchangeProperties {
     /// `request.id`, `x_request_id`
-    pub id: Arc<str>,
+    pub id: RequestId,
     /// `source.address`, `client.address`
     pub client: Option<IpAddr>,
     /// `xds.route_name`, `route_name`, `route`
@@ -27,7 +28,7 @@ pub struct ExchangeProperties {
 
 impl PropertySource for ExchangeProperties {
     fn property(&self, path: &[&str]) -> Option<PropertyValue> {
-        let text = |text: &Arc<str>| Some(PropertyValue::Text(text.to_string()));
+        let text = |text: &str| Some(PropertyValue::Text(text.to_string()));
         match path {
             ["request", "id"] | ["x_request_id"] => text(&self.id),
             ["source" | "client", "address"] => Some(PropertyValue::Text(self.client?.to_string())),

@@ -3,6 +3,7 @@
 use crate::body::PromptBody;
 use headgate_core::catalog::price::Cost;
 use headgate_core::filter::stream_info::ExchangeTraceId;
+use headgate_core::request_id::RequestId;
 use headgate_core::timestamp::rfc3339;
 use headgate_protocol::usage::TokenUsage;
 use serde::Serialize;
@@ -17,7 +18,7 @@ const HEAD_BYTES: usize = 1024;
 pub(crate) struct PromptRecord {
     /// When the request came.
     pub time: SystemTime,
-    pub id: Arc<str>,
+    pub id: RequestId,
     /// `None` without tracing.
     pub trace_id: Option<ExchangeTraceId>,
     pub caller: Option<Arc<str>>,

@@ -6,6 +6,7 @@ use super::attempt_trace::{
 use super::content::ExchangeMessages;
 use super::context::{CallerTraceContext, TRACEPARENT, TRACESTATE, TraceFlags, traceparent};
 use super::ids::{SpanId, TraceId};
+use headgate_core::request_id::RequestId;
 use headgate_protocol::Protocol;
 use headgate_protocol::usage::TokenUsage;
 use http::{HeaderMap, HeaderValue, Method};
@@ -32,7 +33,7 @@ pub struct ExchangeTrace {
 /// What is known of an exchange at its end. Texts of callers and providers are bounded.
 #[derive(Debug)]
 pub struct ExchangeSummary {
-    pub request_id: Arc<str>,
+    pub request_id: RequestId,
     pub method: Method,
     /// The path of the route, with its parameters as in `/v1/responses/{id}`.
     pub route_path: String,

@@ -349,7 +349,7 @@ impl AttributeList {
         self.push(Bytes::from_static(name.as_bytes()), text_value(value));
     }
 
-    fn shared(&mut self, name: &'static str, value: &Arc<str>) {
+    fn shared(&mut self, name: &'static str, value: &str) {
         self.text(name, Bytes::copy_from_slice(value.as_bytes()));
     }
 

@@ -4,6 +4,7 @@ use crate::status_request::{call_headers, inline_file};
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::catalog::model::Candidate;
+use headgate_core::request_id::RequestId;
 use headgate_core::subrequest::{Subrequest, SubrequestHost};
 use headgate_core::task::TaskSettings;
 use headgate_core::task::family::{ForbiddenTaskHost, VideoFamily};
@@ -70,10 +71,10 @@ impl UnattendedTask {
     }
 
     /// The request for its status; `id` is that of the request in logs.
-    pub fn subrequest(&self, id: &Arc<str>) -> Subrequest {
+    pub fn subrequest(&self, id: RequestId) -> Subrequest {
         let call = &self.family.query.call;
         Subrequest {
-            id: id.clone(),
+            id,
             candidate: self.candidate.clone(),
             method: call.method.clone(),
             path: self.family.query_path(&self.task),

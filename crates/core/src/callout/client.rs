@@ -1,6 +1,7 @@
 //! The interface to whoever sends requests to services.
 
 use crate::catalog::channel::Channel;
+use crate::request_id::RequestId;
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use std::future::Future;
@@ -24,7 +25,7 @@ pub struct ServiceEndpoint {
 pub struct ServiceRequest<'a> {
     pub endpoint: &'a ServiceEndpoint,
     /// The id of the caller's request; `None` for a call that belongs to none.
-    pub id: Option<&'a str>,
+    pub id: Option<&'a RequestId>,
     pub content: ServiceHttpRequest,
     /// Whether the request may be sent again on another connection, if the first one broke.
     pub may_repeat: bool,

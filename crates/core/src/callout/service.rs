@@ -8,6 +8,7 @@ use super::outcome::{CallFailure, CallOutcome};
 use super::shared::{ProcessServiceStates, ServiceState};
 use super::verdict::Verdict;
 use crate::catalog::channel::Channel;
+use crate::request_id::RequestId;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use std::collections::BTreeMap;
@@ -43,7 +44,7 @@ pub struct ServiceLimits {
 /// What a service is called to decide.
 pub struct ServiceQuestion<'q, P> {
     /// The id of the caller's request.
-    pub id: &'q str,
+    pub id: &'q RequestId,
     /// JSON.
     pub body: Bytes,
     /// Maximum size of the response, in bytes.

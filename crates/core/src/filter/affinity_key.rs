@@ -85,7 +85,7 @@ mod tests {
         }
         let path = "/v1/chat/completions".to_owned();
         let protocol = Some(Protocol::Chat);
-        let id = Arc::from("req_1");
+        let id = "req_1".into();
         let mut request =
             RequestView::new(id, Method::POST, path, None, headers, Vec::new(), protocol);
         request.caller = caller.map(|name| Arc::new(Caller::new(name, &[])));

@@ -8,6 +8,7 @@ use crate::catalog::caller::Caller;
 use crate::catalog::channel::Channel;
 use crate::catalog::client_address::DownstreamClient;
 use crate::catalog::model::{Candidate, Model};
+use crate::request_id::RequestId;
 use crate::state::caller_permit::CallerPermit;
 use crate::subrequest::SubrequestClient;
 use bytes::Bytes;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 /// The caller's request, and what the filters of the chain decided about it.
 pub struct RequestView {
     /// Unique id that the gateway assigns; in every response, log line and error.
-    pub id: Arc<str>,
+    pub id: RequestId,
     pub method: Method,
     /// Normalised: the router, filters and providers see the same path.
     pub path: String,
@@ -289,7 +290,7 @@ const BODY_LIMIT_DEFAULT: u64 = 32 << 20;
 impl RequestView {
     /// A request whose head is known and whose body is not read.
     pub fn new(
-        id: Arc<str>,
+        id: RequestId,
         method: Method,
         path: String,
         query: Option<String>,

@@ -6,6 +6,7 @@ use super::service_reply::ServiceReply;
 use headgate_core::callout::{CallFailure, CallOutcome, ServiceDenial, Verdict};
 use headgate_core::filter::descriptor::ChainSide;
 use headgate_core::filter::stream_info::CalloutSummary;
+use headgate_core::request_id::RequestId;
 use headgate_protocol::fault::{Fault, FaultKind};
 use std::time::Instant;
 
@@ -21,7 +22,7 @@ impl CalloutFilter {
     pub(super) async fn call<T: Send>(
         &self,
         summary: &mut CalloutSummary,
-        id: &str,
+        id: &RequestId,
         payload: Result<ServicePayload, String>,
         accept: impl FnOnce(ServiceReply, &ServicePayload) -> Result<T, String> + Send,
     ) -> Result<Option<T>, Fault> {

@@ -5,6 +5,7 @@ use super::payload_selection::PayloadFormat;
 use super::proposed_changes::ProposedChanges;
 use super::service_payload::ServicePayload;
 use headgate_core::callout::{ServiceQuestion, ServiceResponse, Verdict};
+use headgate_core::request_id::RequestId;
 use http::StatusCode;
 
 /// Largest response that is read, in bytes, beside the texts that it repeats.
@@ -21,7 +22,7 @@ impl ServiceReply {
     /// Asks for a decision about this payload.
     pub fn question<'q>(
         format: PayloadFormat,
-        id: &'q str,
+        id: &'q RequestId,
         payload: &ServicePayload,
     ) -> ServiceQuestion<'q, Self> {
         let repeated_bytes = match format {

@@ -5,11 +5,12 @@ use super::{ChannelWithCredential, ConnectionReusePolicy};
 use headgate_core::catalog::channel::{Channel, Timeouts};
 use headgate_core::catalog::credential::{SignableBody, SignableRequest};
 use headgate_core::filter::body_stream::RequestBodyReceiver;
+use headgate_core::request_id::RequestId;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::header_values::decimal_value;
 use headgate_protocol::json::edit::BodySegments;
 use http::uri::Scheme;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+use http::{HeaderMap, HeaderName, Method, Uri, header};
 use std::time::Duration;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -48,7 +49,7 @@ impl PreparedRequest {
     /// [`FaultKind::Internal`]: the path is not a valid URI.
     pub fn new(
         target: ChannelWithCredential<'_>,
-        request_id: Option<&str>,
+        request_id: Option<&RequestId>,
         method: Method,
         path_and_query: String,
         mut headers: HeaderMap,
@@ -56,8 +57,7 @@ impl PreparedRequest {
     ) -> Result<Self, Fault> {
         let channel = target.channel;
         if let Some(id) = request_id {
-            let id = HeaderValue::from_str(id).expect("request ids are plain text");
-            headers.insert(X_REQUEST_ID, id);
+            headers.insert(X_REQUEST_ID, id.header_value());
         }
         headers.insert(header::HOST, channel.origin.authority.clone());
         if let Some(bytes) = body.content_length() {

@@ -1,6 +1,7 @@
 //! What is captured of one exchange. Secrets are masked when it is read, and in headers when it is recorded.
 
 use crate::token_path::without_token;
+use headgate_core::request_id::RequestId;
 use headgate_protocol::credential_names::names_credential;
 use headgate_protocol::secret_shape::{MASK, masked};
 use http::{HeaderMap, StatusCode};
@@ -16,7 +17,7 @@ const STEPS_MAX: usize = 64;
 
 /// What is captured of one exchange.
 pub struct ExchangeCapture {
-    id: Arc<str>,
+    id: RequestId,
     started: Instant,
     /// What is left of the bytes of the whole capture.
     bytes_left: Arc<AtomicUsize>,
@@ -57,7 +58,7 @@ pub struct HeadToCapture<'h> {
 }
 
 impl ExchangeCapture {
-    pub(super) fn new(id: Arc<str>, bytes_left: Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(id: RequestId, bytes_left: Arc<AtomicUsize>) -> Self {
         Self {
             id,
             started: Instant::now(),

@@ -30,6 +30,7 @@ pub use settle::{OperatorVerdict, SettleResult, settle};
 
 use end::PendingEndCount;
 use entry::run_to_end;
+use headgate_core::request_id::RequestId;
 use headgate_core::state::calendar::{unix_ms, whole_ms};
 use headgate_core::state::records::{Record, RecordContent, RecordKind};
 use headgate_core::state::{StateStore, StoreUnavailable};
@@ -73,7 +74,7 @@ pub struct JournalLimits {
 /// A create as its exchange describes it.
 #[derive(Clone, Debug)]
 pub struct CreateRequest {
-    pub request_id: Arc<str>,
+    pub request_id: RequestId,
     pub caller: Arc<str>,
     pub route: Arc<str>,
     pub model: Option<Arc<str>>,
@@ -193,7 +194,7 @@ impl CreateJournal {
         request: &CreateRequest,
         limits: JournalLimits,
     ) -> JournalEntryHandle {
-        let key = request.request_id.clone();
+        let key = Arc::from(&*request.request_id);
         let record = CreateRecord::new(request, None);
         self.entry(store, RecordKind::PaidCreate, key, record, limits)
     }

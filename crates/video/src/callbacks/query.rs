@@ -10,6 +10,7 @@ use super::worker::{CallbackWorker, CallbackWorkerContext};
 use crate::polls::{CallerStatusPoll, ProviderStatusReport, StatusQueryError};
 use crate::status_request::status_request;
 use crate::unattended_task::UnattendedTask;
+use headgate_core::request_id::RequestId;
 use headgate_core::state::StoreUnavailable;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::records::RecordKind;
@@ -95,7 +96,7 @@ impl CallbackWorker {
     ) -> TaskQueryResult {
         let subrequest = status_request(
             &self.subrequests,
-            subscribed.subrequest(&leased.key),
+            subscribed.subrequest(RequestId::from(&*leased.key)),
             &subscribed.family,
             &subscribed.task,
         );

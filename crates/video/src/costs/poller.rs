@@ -10,6 +10,7 @@ use crate::work::{
     ChannelPollTurns, InFlightWorkLimits, LoggedBlockedChannels, WorkLimiter, WorkPermit,
 };
 use headgate_core::feature::background::{BackgroundContext, BackgroundSnapshot};
+use headgate_core::request_id::RequestId;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::records::{Record, RecordContent, RecordKind};
 use headgate_core::state::{StateStore, StoreUnavailable};
@@ -147,7 +148,7 @@ impl TaskCostPoller {
     ) -> Option<EndedTask> {
         let subrequest = status_request(
             &self.subrequests,
-            task.subrequest(key),
+            task.subrequest(RequestId::from(&**key)),
             &task.family,
             &task.task,
         );

@@ -7,6 +7,7 @@ use headgate_core::filter::{FilterAction, LocalReply};
 use headgate_core::large_bodies::{
     BodyStoreRetryPolicy, LargeResponseReader, LargeResponseStoreHandle, StoredBodyReference,
 };
+use headgate_core::request_id::RequestId;
 use headgate_protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use std::error::Error;
@@ -25,7 +26,7 @@ pub(super) struct CreateResponseBodyStore {
     pub bodies: Arc<LargeResponseStoreHandle>,
     /// The caller that a stored body counts for.
     pub caller: Option<Arc<str>>,
-    pub request_id: Arc<str>,
+    pub request_id: RequestId,
     /// How long the record of the response is kept.
     pub keep: Duration,
 }
