@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Measures headgate and a bare Pingora proxy side by side, and writes the figures into docs/benchmarks.md: `make bench`, or
-# `make bench ARGS=0.2` for a short run that writes nothing, `make bench ARGS=hot` for the steps of the hot path, `make
-# bench ARGS=mask` for the instructions per event of the search for secrets, `make bench ARGS=plugins` for what plugins
-# cost (both with valgrind).
+# Measures headgate, a bare Pingora proxy, and nginx if it is installed, side by side and as packages contain them, and
+# writes the figures into docs/benchmarks.md: `make bench`, or `make bench ARGS=0.2` for a short run that writes nothing,
+# `make bench ARGS=hot` for the steps of the hot path, `make bench ARGS=mask` for the instructions per event of the search
+# for secrets, `make bench ARGS=plugins` for what plugins cost (both with valgrind).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ "${1:-}" = hot ]; then
@@ -21,10 +21,12 @@ fi
 if [ "${1:-}" = plugins ]; then
   exec benches/plugins.sh
 fi
-cargo build --release --locked --bin headgate
-cargo build --release --locked -p headgate-benches -p bare-pingora --bins
+cargo build --profile dist --locked --bin headgate
+cargo build --profile dist --locked -p bare-pingora
+cargo build --release --locked -p headgate-benches --bin measure
+measure=(target/release/measure --programs target/dist)
 if [ $# -gt 0 ]; then
-  exec target/release/measure "$@"
+  exec "${measure[@]}" "$@"
 fi
-target/release/measure --report docs/benchmarks.md
+"${measure[@]}" --report docs/benchmarks.md
 exec benches/budget/run.sh --report docs/benchmarks.md

@@ -4,6 +4,9 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+/// The end of a response in chunks, with the line end before it, since the last field of a head may end with a zero.
+const LAST_CHUNK: &[u8] = b"\r\n0\r\n\r\n";
+
 /// A persistent connection.
 pub struct Connection {
     stream: TcpStream,
@@ -61,7 +64,7 @@ impl Connection {
                 }
             }
             None => {
-                while !self.buffer.ends_with(b"0\r\n\r\n") {
+                while !self.buffer.ends_with(LAST_CHUNK) {
                     self.read_more().await;
                 }
             }
@@ -75,7 +78,7 @@ impl Connection {
             .await
             .expect("the target reads");
         self.buffer.clear();
-        while !self.buffer.ends_with(b"0\r\n\r\n") {
+        while !self.buffer.ends_with(LAST_CHUNK) {
             let before = self.buffer.len();
             self.read_more().await;
             seen(&self.buffer[before..]);

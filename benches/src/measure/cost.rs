@@ -1,9 +1,9 @@
-//! Measures processor time per 10,000 requests, and requests per second, for chat bodies of several sizes.
+//! Measures processor time per 10,000 requests for chat bodies of several sizes, and the memory that is left behind.
 
 use super::client::Connection;
 use super::http2_client::Http2Connection;
-use super::process::{Target, Targets, Transport};
-use super::{median, name};
+use super::summary::SummaryRow;
+use super::targets::{Target, Targets, Transport};
 use headgate_budget::request::chat_request;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,10 +12,9 @@ use tokio::task::LocalSet;
 
 const ROUNDS: usize = 7;
 /// Requests in flight at a time.
-const CONCURRENT: usize = 32;
+pub const CONCURRENT: usize = 32;
 /// Clients share an HTTP/2 connection.
 const STREAMS_PER_CONNECTION: usize = 8;
-const MEASURED: [Target; 2] = [Target::BarePingora, Target::Headgate];
 
 /// A size of bodies, and the requests in a round.
 struct Load {
@@ -38,74 +37,54 @@ const fn load(label: &'static str, body_bytes: usize, requests: usize) -> Load {
     }
 }
 
-/// The heading of the rows of [`measure`] and [`resident`].
-pub fn heading() -> String {
-    format!(
-        "CPU seconds per 10,000 requests, {CONCURRENT} at a time, medians of {ROUNDS} alternating rounds; in parentheses \
-         user and system.
-
-| | Headgate | bare Pingora | ratio (lowest to highest round) | requests/s on one processor |
-|---|---|---|---|---|
-"
-    )
-}
-
-/// A row for each size.
-pub async fn measure(targets: &Targets, scale: f64) -> String {
-    let mut rows = String::new();
+/// A line for each size.
+pub async fn measure(targets: &Targets, scale: f64) -> Vec<SummaryRow> {
+    let mut rows = Vec::new();
     for load in LOADS {
         // Pingora's window for an HTTP/2 request is 64 KiB: larger bodies measure the waiting for it.
         if targets.transport == Transport::Http1 || load.body_bytes <= 16 << 10 {
-            rows.push_str(&measured_row(targets, load, scale).await);
+            rows.push(measured_row(targets, load, scale).await);
         }
     }
     rows
 }
 
-/// A row with the memory of the targets.
-pub fn resident(targets: &Targets) -> String {
-    let [bare, ours] = MEASURED.map(|target| targets.resident_mib(target));
-    let ratio = ours / bare;
-    format!("| resident after this load, MiB | {ours:.0} | {bare:.0} | {ratio:.1} | |\n")
+/// A line with the memory of the targets.
+pub fn resident(targets: &Targets) -> SummaryRow {
+    let mut row = SummaryRow::new("resident memory after this load, MiB", 0);
+    for proxy in targets.proxies() {
+        row.push(vec![targets.program(*proxy).resident_kib() / 1024.0]);
+    }
+    row
 }
 
-async fn measured_row(targets: &Targets, load: &Load, scale: f64) -> String {
+async fn measured_row(targets: &Targets, load: &Load, scale: f64) -> SummaryRow {
     let requests = ((load.requests as f64 * scale) as usize).max(CONCURRENT);
-    let mut costs = [Vec::new(), Vec::new()];
-    let mut rates = [Vec::new(), Vec::new()];
-    let before = MEASURED.map(|target| targets.user_and_system_seconds(target));
+    let proxies = targets.proxies();
+    let times = |proxy: &Target| targets.program(*proxy).user_and_system_seconds();
+    let before: Vec<[f64; 2]> = proxies.iter().map(times).collect();
+    let mut costs = vec![Vec::new(); proxies.len()];
     for round in 0..=ROUNDS {
-        for (index, target) in MEASURED.into_iter().enumerate() {
+        for (proxy, costs) in proxies.iter().zip(&mut costs) {
             let request = chat_request(load.body_bytes, false, "");
-            let (cost, rate) = run(targets, target, request, requests).await;
+            let (cost, _) = run(targets, *proxy, request, requests, CONCURRENT).await;
             // The first round is a warm-up.
             if round > 0 {
-                costs[index].push(cost);
-                rates[index].push(rate);
+                costs.push(cost);
             }
         }
     }
-    let pairs = costs[1].iter().zip(&costs[0]);
-    let mut ratios: Vec<f64> = pairs.map(|(ours, bare)| ours / bare).collect();
-    let ratio = median(&mut ratios);
-    let [bare, ours] = [0, 1].map(|index| {
-        let after = targets.user_and_system_seconds(MEASURED[index]);
+    let transport = described(targets.transport);
+    let figure = format!("CPU s per 10,000 requests, {}{transport}", load.label);
+    let mut row = SummaryRow::new(figure, 3);
+    for ((proxy, before), costs) in proxies.iter().zip(before).zip(costs) {
+        let after = times(proxy);
         // The warm-up counts, too.
         let tens_of_thousands = (requests * (ROUNDS + 1)) as f64 / 10_000.0;
-        let [user, system] =
-            [0, 1].map(|part| (after[part] - before[index][part]) / tens_of_thousands);
-        let total = median(&mut costs[index]);
-        format!("{total:.2} ({user:.2}, {system:.2})")
-    });
-    let [bare_rate, our_rate] = rates.each_mut().map(|rates| median(rates));
-    format!(
-        "| {}{} | {ours} | {bare} | **{ratio:.2}** ({:.2} to {:.2}) | {our_rate:.0}; {} {bare_rate:.0} |\n",
-        load.label,
-        described(targets.transport),
-        ratios[0],
-        ratios[ratios.len() - 1],
-        name(Target::BarePingora),
-    )
+        let [user, system] = [0, 1].map(|part| (after[part] - before[part]) / tens_of_thousands);
+        row.push_with(costs, format!(" ({user:.2}, {system:.2})"));
+    }
+    row
 }
 
 fn described(transport: Transport) -> &'static str {
@@ -131,19 +110,20 @@ impl ClientConnection {
     }
 }
 
-/// Sends a request many times: the processor time per 10,000 requests in seconds, and requests per second.
+/// Sends a request many times on so many connections: the processor time per 10,000 requests in seconds, and requests per second.
 pub async fn run(
     targets: &Targets,
     target: Target,
     request: Vec<u8>,
     requests: usize,
+    connections: usize,
 ) -> (f64, f64) {
     LocalSet::new()
         .run_until(async {
-            let connections = open(targets, target).await;
-            let (cpu, clock) = (targets.cpu_seconds(target), Instant::now());
+            let connections = open(targets, target, connections).await;
+            let (cpu, clock) = (targets.program(target).cpu_seconds(), Instant::now());
             send(connections, request, requests).await;
-            let used = targets.cpu_seconds(target) - cpu;
+            let used = targets.program(target).cpu_seconds() - cpu;
             (
                 used * 10_000.0 / requests as f64,
                 requests as f64 / clock.elapsed().as_secs_f64(),
@@ -169,10 +149,10 @@ async fn send(connections: Vec<ClientConnection>, request: Vec<u8>, requests: us
     }
 }
 
-async fn open(targets: &Targets, target: Target) -> Vec<ClientConnection> {
+async fn open(targets: &Targets, target: Target, count: usize) -> Vec<ClientConnection> {
     let address = targets.address(target);
     let mut connections = Vec::new();
-    while connections.len() < CONCURRENT {
+    while connections.len() < count {
         if targets.transport == Transport::ClientHttp2 {
             let connection = Http2Connection::open(address).await;
             let shared = (0..STREAMS_PER_CONNECTION).map(|_| connection.clone());

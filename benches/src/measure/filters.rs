@@ -1,9 +1,9 @@
 //! Measures what one more filter costs: a condition, an edit, a callout, a cache hit, or a plugin, beside the same route
 //! without.
 
-use super::cost::run;
+use super::cost::{CONCURRENT, run};
 use super::median;
-use super::process::{Target, Targets};
+use super::targets::{Target, Targets};
 use headgate_budget::request::{CHAT, chat_request_to};
 use headgate_budget::setup::{
     CACHE, CALLOUT, CONDITION, EDIT, PLUGIN_ON_BODIES, PLUGIN_ON_HEADERS,
@@ -74,7 +74,7 @@ pub async fn measure(targets: &Targets, scale: f64) -> String {
                 false => (String::new(), requests),
             };
             let request = chat_request_to(row.path, row.body_bytes, row.is_stream, &directives);
-            let (cost, _) = run(targets, Target::Headgate, request, requests).await;
+            let (cost, _) = run(targets, Target::Headgate, request, requests, CONCURRENT).await;
             // The first round is a warm-up.
             if round > 0 {
                 costs[index].push(cost * 100.0);

@@ -2,11 +2,10 @@
 //! opened.
 
 use super::client::Connection;
-use super::process::{PLUGIN_LOOP, Target, Targets, Transport};
 use super::quantile;
+use super::targets::{PLUGIN_LOOP, Target, TargetSetup, Targets};
 use headgate_budget::request::{chat_request, chat_request_to};
 use std::cell::RefCell;
-use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
@@ -29,11 +28,11 @@ struct Phases {
 }
 
 /// A table of the latencies.
-pub async fn measure(programs: &Path, plugins: &Path, scale: f64) -> String {
+pub async fn measure(setup: TargetSetup<'_>, scale: f64) -> String {
     let mut phases = Phases::default();
     for _ in 0..((ROUNDS as f64 * scale).ceil() as usize) {
         // A breaker is open for a second at first, so that each round has a new process.
-        let targets = Targets::start(programs, Some(plugins), Transport::Http1);
+        let targets = Targets::start(setup);
         others(&targets, sleep(SETTLED)).await;
         phases.alone.extend(others(&targets, sleep(SETTLED)).await);
         let failing = others(&targets, hostile(&targets, FAILURES));

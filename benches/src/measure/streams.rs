@@ -1,16 +1,21 @@
 //! Measures the latency of stream events: the provider puts a timestamp into each, by a clock that this client shares.
 
 use super::client::Connection;
-use super::process::{Target, Targets};
-use super::{name, quantile};
+use super::quantile;
+use super::summary::SummaryRow;
+use super::targets::{Target, Targets};
 use headgate_budget::request::chat_request;
 use std::cell::RefCell;
 use std::rc::Rc;
+use tokio::task::LocalSet;
 
-const ROUNDS: usize = 5;
-const STREAMS: usize = 10;
-const EVENTS: usize = 50;
+const ROUNDS: usize = 20;
+/// Streams that begin at once.
+const BURSTS: [usize; 2] = [10, 100];
+const EVENTS: usize = 20;
 const PACE_MS: usize = 20;
+/// So late is the response to the first request of a connection, that all of a burst are open before.
+const FIRST_RESPONSE: &str = "delay=200ms";
 
 /// Microseconds from the provider's timestamp to this client.
 #[derive(Default)]
@@ -19,76 +24,116 @@ struct Latencies {
     later: Vec<f64>,
 }
 
-/// A table of the latencies.
-pub async fn measure(targets: &Targets, scale: f64) -> String {
+/// Lines for the first events, and a table of the later ones.
+pub async fn measure(targets: &Targets, scale: f64) -> (Vec<SummaryRow>, String) {
     let rounds = ((ROUNDS as f64 * scale).ceil() as usize).max(1);
-    let measured = [Target::Direct, Target::BarePingora, Target::Headgate];
-    let mut all: [Latencies; 3] = Default::default();
-    for round in 0..=rounds {
-        for (index, target) in measured.into_iter().enumerate() {
-            let latencies = run(targets, target).await;
-            if round > 0 {
-                all[index].first.extend(latencies.first);
-                all[index].later.extend(latencies.later);
-            }
-        }
-    }
+    let mut rows = Vec::new();
     let mut table = format!(
-        "Microseconds from the provider to the client: {STREAMS} streams begun at once, an event every {PACE_MS} ms, {rounds} alternating rounds.
+        "Microseconds from the provider to the client, an event every {PACE_MS} ms, {rounds} alternating rounds. The first event that comes \
+         directly is what remains when nothing is added.
 
 | | first event p50 | p99 | later events p50 | p99 |
 |---|---|---|---|---|
 "
     );
-    for (target, Latencies { first, later }) in measured.into_iter().zip(&mut all) {
-        table.push_str(&format!(
-            "| {} | {:.0} | {:.0} | {:.0} | {:.0} |\n",
-            name(target),
-            quantile(first, 0.5),
-            quantile(first, 0.99),
-            quantile(later, 0.5),
-            quantile(later, 0.99)
-        ));
+    for streams in BURSTS {
+        let mut all = measured_burst(targets, streams, rounds).await;
+        for (share, percentile) in [(0.5, "p50"), (0.99, "p99")] {
+            let figure =
+                format!("first event of {streams} streams begun at once, {percentile}, µs");
+            let mut row = SummaryRow::new(figure, 0);
+            for (_, latencies) in &mut all[1..] {
+                row.push(vec![quantile(&mut latencies.first, share)]);
+            }
+            rows.push(row);
+        }
+        for (target, Latencies { first, later }) in &mut all {
+            let [first, later] = [first, later].map(|micros| {
+                let [p50, p99] = [0.5, 0.99].map(|share| quantile(micros, share));
+                format!("{p50:.0} | {p99:.0}")
+            });
+            let first = match target {
+                Target::Direct => first,
+                _ => " | ".to_owned(),
+            };
+            let name = target.name();
+            table.push_str(&format!(
+                "| {streams} streams, {name} | {first} | {later} |\n"
+            ));
+        }
     }
-    table
+    (rows, table)
 }
 
-async fn run(targets: &Targets, target: Target) -> Latencies {
-    let directives = format!("stamp; events={EVENTS}; pace={PACE_MS}ms");
-    let request = Rc::new(chat_request(1 << 10, true, &directives));
+/// The latencies of bursts without a proxy, and by way of each proxy.
+async fn measured_burst(
+    targets: &Targets,
+    streams: usize,
+    rounds: usize,
+) -> Vec<(Target, Latencies)> {
+    let measured = [&[Target::Direct], targets.proxies()].concat();
+    let mut all: Vec<_> = measured
+        .into_iter()
+        .map(|target| (target, Latencies::default()))
+        .collect();
+    for round in 0..=rounds {
+        for (target, all) in &mut all {
+            let latencies = run(targets, *target, streams).await;
+            // The first round is a warm-up.
+            if round > 0 {
+                all.first.extend(latencies.first);
+                all.later.extend(latencies.later);
+            }
+        }
+    }
+    all
+}
+
+async fn run(targets: &Targets, target: Target, streams: usize) -> Latencies {
     let latencies = Rc::new(RefCell::new(Latencies::default()));
-    tokio::task::LocalSet::new()
-        .run_until(async {
-            let mut tasks = Vec::new();
-            for _ in 0..STREAMS {
-                let mut connection = Connection::open(targets.address(target)).await;
-                // The first request opens the connection to the provider, which is not part of a stream's latency.
-                connection.exchange(&chat_request(1 << 10, false, "")).await;
-                let (request, latencies) = (request.clone(), latencies.clone());
-                tasks.push(tokio::task::spawn_local(async move {
-                    let mut seen = 0;
-                    connection
-                        .stream(&request, |piece| {
-                            let now = now_nanoseconds();
-                            for stamp in stamps(piece) {
-                                let micros = now.saturating_sub(stamp) as f64 / 1e3;
-                                let mut latencies = latencies.borrow_mut();
-                                match seen {
-                                    0 => latencies.first.push(micros),
-                                    _ => latencies.later.push(micros),
-                                }
-                                seen += 1;
-                            }
-                        })
-                        .await;
-                }));
-            }
-            for task in tasks {
-                task.await.expect("every stream was whole");
-            }
-        })
-        .await;
+    let measuring = async {
+        let mut connections = Vec::new();
+        // The first request opens the connection to the provider, which is not part of a stream's latency.
+        for _ in 0..streams {
+            let mut connection = Connection::open(targets.address(target)).await;
+            connections.push(tokio::task::spawn_local(async move {
+                let request = chat_request(1 << 10, false, FIRST_RESPONSE);
+                connection.exchange(&request).await;
+                connection
+            }));
+        }
+        let mut open = Vec::new();
+        for connection in connections {
+            open.push(connection.await.expect("every answer was right"));
+        }
+        let streams = open
+            .into_iter()
+            .map(|connection| tokio::task::spawn_local(receive(connection, latencies.clone())));
+        for stream in streams.collect::<Vec<_>>() {
+            stream.await.expect("every stream was whole");
+        }
+    };
+    LocalSet::new().run_until(measuring).await;
     latencies.take()
+}
+
+/// Receives a stream, and notes how late each of its events was.
+async fn receive(mut connection: Connection, latencies: Rc<RefCell<Latencies>>) {
+    let directives = format!("stamp; events={EVENTS}; pace={PACE_MS}ms");
+    let request = chat_request(1 << 10, true, &directives);
+    let mut is_first = true;
+    let note = |piece: &[u8]| {
+        let now = now_nanoseconds();
+        for stamp in stamps(piece) {
+            let micros = now.saturating_sub(stamp) as f64 / 1e3;
+            let mut latencies = latencies.borrow_mut();
+            match std::mem::take(&mut is_first) {
+                true => latencies.first.push(micros),
+                false => latencies.later.push(micros),
+            }
+        }
+    };
+    connection.stream(&request, note).await;
 }
 
 /// The timestamps in a piece of a stream: `t=NANOSECONDS;`

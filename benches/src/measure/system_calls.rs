@@ -1,8 +1,7 @@
 //! Counts the system calls of a request with strace.
 
-use super::cost::run;
-use super::name;
-use super::process::{Target, Targets};
+use super::cost::{CONCURRENT, run};
+use super::targets::{Target, Targets};
 use headgate_budget::request::chat_request;
 use std::fmt::Write;
 use std::process::{Child, Command, Stdio};
@@ -28,7 +27,7 @@ pub async fn measure(targets: &Targets) -> Option<String> {
         let line = writeln!(
             text,
             "| {} | {total:.1} | {} |",
-            name(target),
+            target.name(),
             shown.join(", ")
         );
         line.expect("a string takes all");
@@ -38,9 +37,10 @@ pub async fn measure(targets: &Targets) -> Option<String> {
 
 /// The name and number of each system call for one request.
 async fn count(targets: &Targets, target: Target) -> Option<Vec<(String, f64)>> {
-    let strace = start(targets.process_id(target))?;
+    let strace = start(targets.program(target).id())?;
     sleep(ATTACH).await;
-    run(targets, target, chat_request(1 << 10, false, ""), REQUESTS).await;
+    let request = chat_request(1 << 10, false, "");
+    run(targets, target, request, REQUESTS, CONCURRENT).await;
     // SAFETY: the call takes two numbers; the process is a child that was not waited for yet.
     unsafe { libc::kill(strace.id() as libc::pid_t, libc::SIGINT) };
     let output = strace.wait_with_output().ok()?;
