@@ -93,8 +93,8 @@ impl CallbackRecordStore {
         Self { state }
     }
 
-    pub(super) fn state(&self) -> &dyn StateStore {
-        &*self.state
+    pub(super) fn state(&self) -> &Arc<dyn StateStore> {
+        &self.state
     }
 
     pub(super) fn store(&self) -> &dyn RecordStore {

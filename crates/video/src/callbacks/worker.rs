@@ -128,12 +128,13 @@ impl CallbackWorker {
         );
     }
 
-    /// Ends the work: binds tasks whose subscriptions are not bound yet, and waits for what is in flight, both no longer
-    /// than `within`. Others continue the rest.
+    /// Ends the work: binds tasks whose subscriptions are not bound yet, and waits for what is in flight and for settlements
+    /// that have begun, all no longer than `within`. Others continue the rest.
     pub async fn finish(&self, context: &CallbackWorkerContext, within: Duration) {
         let records = CallbackRecordStore::new(context.state.clone());
         let finished = timeout(within, async {
-            tokio::join!(self.finish_queue(context, &records), self.until_idle(),);
+            tokio::join!(self.finish_queue(context, &records), self.until_idle());
+            context.costs.changes.until_settled().await;
         });
         let is_finished = finished.await.is_ok();
         let unbound = self.queue.end();

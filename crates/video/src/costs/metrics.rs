@@ -8,6 +8,7 @@ use headgate_core::state::budget_levels::BudgetLevels;
 use headgate_core::state::lock::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 /// Differences since the metrics were read. Outlives snapshots.
 #[derive(Default)]
@@ -15,6 +16,8 @@ pub struct TaskCostChanges {
     /// By their labels and the caller's own name.
     costs: Mutex<HashMap<(CostChangeLabels, Arc<str>), CostDifference>>,
     charges: Mutex<Vec<ChargeChange>>,
+    /// Read-locked by each settlement until it is counted.
+    settlements: Arc<RwLock<()>>,
 }
 
 /// What the settlements of tasks change in this process.
@@ -45,6 +48,16 @@ impl TaskCostAccounts {
 }
 
 impl TaskCostChanges {
+    /// Notes a settlement that is running until the guard is dropped.
+    pub(super) async fn begin_settlement(&self) -> OwnedRwLockReadGuard<()> {
+        self.settlements.clone().read_owned().await
+    }
+
+    /// Waits until the settlements that have begun are counted, whoever waited for them before.
+    pub async fn until_settled(&self) {
+        drop(self.settlements.write().await);
+    }
+
     /// Adds the difference between the cost of a task and what its create reserved.
     pub fn add(&self, caller: &Arc<str>, reservation: &TaskCostReservation, Cost(cost): Cost) {
         self.add_charge(caller, reservation, cost);

@@ -133,7 +133,7 @@ impl TaskCostPoller {
             return;
         };
         let accounts = TaskCostAccounts::shared(&current.features);
-        if let Err(unavailable) = settle(&*state, &accounts, &ended).await {
+        if let Err(unavailable) = settle(&state, &accounts, &ended).await {
             tracing::warn!(task_id, channel, %unavailable, "the cost of a task is not settled yet");
         }
     }

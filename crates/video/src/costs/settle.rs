@@ -3,21 +3,23 @@
 use super::{TaskCostAccounts, TaskCostReservation};
 use crate::polls::EndedTask;
 use headgate_core::catalog::price::Cost;
-use headgate_core::state::records::RecordKind;
+use headgate_core::state::records::{Record, RecordKind};
 use headgate_core::state::{StateStore, StoreUnavailable};
+use std::sync::Arc;
 
 /// Settles what a task has reserved of its caller's budgets, and counts by how much its cost differs from what its create
-/// reserved, unless any gateway has done so.
+/// reserved, unless any gateway has done so. If the future is dropped after the record was read, the settlement continues;
+/// [`TaskCostChanges::until_settled`](super::TaskCostChanges::until_settled) waits for it.
 ///
 /// # Errors
 /// The store is unreachable. It may have removed the reservation; then the task costs what was reserved.
 pub async fn settle(
-    state: &dyn StateStore,
+    state: &Arc<dyn StateStore>,
     accounts: &TaskCostAccounts,
     ended: &EndedTask,
 ) -> Result<(), StoreUnavailable> {
-    let (kind, records) = (RecordKind::TaskCost, state.records());
-    let Some(record) = records.get(kind, &ended.key).get().await? else {
+    let found = state.records().get(RecordKind::TaskCost, &ended.key);
+    let Some(record) = found.get().await? else {
         return Ok(());
     };
     let Ok(reservation) = serde_json::from_slice::<TaskCostReservation>(&record.content.value)
@@ -25,26 +27,42 @@ pub async fn settle(
         // A later version of the program may read it.
         return Ok(());
     };
+    let running = accounts.changes.begin_settlement().await;
+    let (state, accounts, ended) = (state.clone(), accounts.clone(), ended.clone());
+    // Once the record is removed, nobody else counts the difference.
+    let settling = tokio::spawn(async move {
+        let _running = running;
+        remove_and_count(&*state, &accounts, &ended, &record, &reservation).await
+    });
+    let settled = settling.await;
+    settled.unwrap_or_else(|_| Err(StoreUnavailable("the settlement was aborted".into())))
+}
+
+async fn remove_and_count(
+    state: &dyn StateStore,
+    accounts: &TaskCostAccounts,
+    ended: &EndedTask,
+    record: &Record,
+    reservation: &TaskCostReservation,
+) -> Result<(), StoreUnavailable> {
     let cost = reservation.settled(&ended.charge);
     // Before the record goes, and once: a reservation of money is settled by whoever is first.
     let TaskCostReservation {
         money,
         channel_money,
         ..
-    } = &reservation;
+    } = reservation;
     for reserved in money.iter().chain(channel_money) {
         state.settle_money(reserved.clone(), cost.0);
     }
-    if !records
-        .remove(kind, &ended.key, record.version)
-        .get()
-        .await?
-    {
+    let records = state.records();
+    let removed = records.remove(RecordKind::TaskCost, &ended.key, record.version);
+    if !removed.get().await? {
         return Ok(());
     }
     let reserved = Cost(reservation.price.reserved);
     let owner = &record.content.owner;
-    accounts.changes.add(owner, &reservation, cost);
+    accounts.changes.add(owner, reservation, cost);
     for reserved in money.iter().chain(channel_money) {
         accounts.levels.correct(reserved, cost.0);
     }
@@ -54,10 +72,10 @@ pub async fn settle(
         model,
         currency,
         ..
-    } = &reservation;
+    } = reservation;
     tracing::info!(
         task_id,
-        caller = &*record.content.owner,
+        caller = &**owner,
         channel,
         model,
         task_status = ended.charge.state.name(),

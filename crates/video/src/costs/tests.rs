@@ -7,9 +7,11 @@ use headgate_core::state::StateStore;
 use headgate_core::state::memory::MemoryStore;
 use headgate_core::state::money::MoneyReservation;
 use headgate_core::state::records::{RecordContent, RecordKind};
+use headgate_core::state::test_stores::{InterceptedStore, RecordStoreOperation};
 use headgate_core::task::family::TaskCharge;
 use headgate_core::task::state::TaskState;
 use std::sync::Arc;
+use tokio::sync::Notify;
 
 const KEY: &str = "task-1";
 
@@ -50,7 +52,7 @@ async fn of_many_gateways_that_see_the_end_of_a_task_one_counts_the_difference()
         let gateways: Vec<TaskCostAccounts> = (0..4).map(|_| TaskCostAccounts::default()).collect();
         for _ in 0..3 {
             for accounts in &gateways {
-                let settled = settle(&*state, accounts, &ended(credits)).await;
+                let settled = settle(&state, accounts, &ended(credits)).await;
                 assert!(settled.is_ok());
             }
         }
@@ -60,6 +62,38 @@ async fn of_many_gateways_that_see_the_end_of_a_task_one_counts_the_difference()
         assert_eq!(sums, (added, refunded), "{credits}");
         assert!(changes.len() <= 1, "{changes:?}");
     }
+}
+
+#[tokio::test]
+async fn a_settlement_that_nobody_waits_for_any_longer_is_counted() {
+    let (removed, proceed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (has_removed, may_proceed) = (removed.clone(), proceed.clone());
+    let store = InterceptedStore::new(move |operation| {
+        let (removed, proceed) = (has_removed.clone(), may_proceed.clone());
+        Box::pin(async move {
+            if operation == RecordStoreOperation::Remove {
+                removed.notify_one();
+                proceed.notified().await;
+            }
+            Ok(())
+        })
+    });
+    let state: Arc<dyn StateStore> = Arc::new(store);
+    reserve(&*state, KEY, &"ann".into(), &reservation()).await;
+    let accounts = TaskCostAccounts::default();
+    // Like a worker that is stopped between the removal of the record and its result.
+    let ended = ended(20);
+    tokio::select! {
+        _ = settle(&state, &accounts, &ended) => panic!("settled too early"),
+        () = removed.notified() => {}
+    }
+    assert!(settle(&state, &accounts, &ended).await.is_ok());
+    assert_eq!(accounts.changes.take(), []);
+    proceed.notify_one();
+    accounts.changes.until_settled().await;
+    let changes = accounts.changes.take();
+    assert_eq!(changes.len(), 1);
+    assert_eq!((changes[0].added, changes[0].refunded), (0, 300));
 }
 
 #[tokio::test]
@@ -76,7 +110,7 @@ async fn a_change_has_the_label_of_its_caller_and_the_name() {
             ..reservation()
         };
         reserve(&*state, KEY, &caller.into(), &reservation).await;
-        assert!(settle(&*state, &accounts, &ended(80)).await.is_ok());
+        assert!(settle(&state, &accounts, &ended(80)).await.is_ok());
     }
     let taken = accounts.changes.take().into_iter();
     let mut taken: Vec<_> = taken
@@ -117,7 +151,7 @@ async fn a_change_of_a_charge_is_that_of_the_budget_and_belongs_to_the_day_of_th
         };
         reserve(&*state, KEY, &"ann".into(), &reservation).await;
         for _ in 0..2 {
-            assert!(settle(&*state, &accounts, &ended(credits)).await.is_ok());
+            assert!(settle(&state, &accounts, &ended(credits)).await.is_ok());
         }
         let changes = accounts.changes.take_charges();
         let amounts: Vec<_> = changes.iter().map(|it| (it.added, it.refunded)).collect();
@@ -135,7 +169,7 @@ async fn a_change_of_a_charge_is_that_of_the_budget_and_belongs_to_the_day_of_th
 async fn a_task_that_nobody_reserved_changes_no_cost() {
     let state: Arc<dyn StateStore> = Arc::new(MemoryStore::default());
     let accounts = TaskCostAccounts::default();
-    assert!(settle(&*state, &accounts, &ended(80)).await.is_ok());
+    assert!(settle(&state, &accounts, &ended(80)).await.is_ok());
     assert_eq!(accounts.changes.take(), []);
 }
 
@@ -153,7 +187,7 @@ async fn a_reservation_of_a_later_version_stays_for_it() {
         .insert(RecordKind::TaskCost, KEY, content, 9);
     assert!(inserted.get().await.is_ok());
     let accounts = TaskCostAccounts::default();
-    assert!(settle(&*state, &accounts, &ended(80)).await.is_ok());
+    assert!(settle(&state, &accounts, &ended(80)).await.is_ok());
     let kept = state.records().get(RecordKind::TaskCost, KEY).get().await;
     assert!(kept.unwrap().is_some());
     assert_eq!(accounts.changes.take(), []);
@@ -165,6 +199,6 @@ async fn a_task_stays_to_be_settled_while_the_store_is_unreachable() {
     // The create does not fail.
     reserve(&*unreachable, KEY, &"ann".into(), &reservation()).await;
     let accounts = TaskCostAccounts::default();
-    let settled = settle(&*unreachable, &accounts, &ended(80)).await;
+    let settled = settle(&unreachable, &accounts, &ended(80)).await;
     assert!(settled.is_err());
 }
