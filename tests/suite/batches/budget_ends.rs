@@ -7,6 +7,7 @@ use crate::harness::batches::{
     BATCHES, MESSAGE_BATCHES, create, create_messages, entry, id_in, line, upload_lines,
 };
 use crate::harness::paid::unsettled_creates;
+use crate::harness::patient_redis::patient_redis;
 use crate::harness::process::BINARY;
 use crate::harness::state_file::{StateFile, unix_ms};
 use crate::harness::{
@@ -215,7 +216,7 @@ fn with_polls(mut config: Value) -> Value {
 #[tokio::test]
 async fn of_gateways_and_a_caller_that_see_the_end_of_a_batch_one_settles_its_money() {
     let (redis, simulator) = (RedisServer::start(), Simulator::start().await);
-    let config = budgeted_config(&simulator.url(), &json!(redis.url()), PLENTY);
+    let config = budgeted_config(&simulator.url(), &patient_redis(&redis), PLENTY);
     let config = with_polls(config);
     let gateways = [Gateway::start(&config).await, Gateway::start(&config).await];
     let lines = [line("a", "demo-small")];

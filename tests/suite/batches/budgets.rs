@@ -7,6 +7,7 @@ use crate::harness::batch_budgets::{
 use crate::harness::batches::{BATCHES, create, id_in, line, received, upload_lines};
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::folder::Folder;
+use crate::harness::patient_redis::patient_redis;
 use crate::harness::{Gateway, RedisServer, Request, Simulator, WholeResponse};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -101,7 +102,7 @@ async fn a_crowd_of_batches_spends_no_more_than_the_budget_and_each_is_settled_o
     for (state, gateways) in [
         (json!("memory"), 1),
         (json!(file), 1),
-        (json!(redis.url()), 2),
+        (patient_redis(&redis), 2),
     ] {
         spend_in_crowd(&simulator, &state, gateways).await;
     }

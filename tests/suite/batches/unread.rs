@@ -3,6 +3,7 @@
 use crate::harness::batches::{
     BATCHES, batch_config, create, create_messages, entry, id_in, line, upload_lines,
 };
+use crate::harness::patient_redis::patient_redis;
 use crate::harness::request::BOB;
 use crate::harness::state_file::{StateFile, unix_ms};
 use crate::harness::{
@@ -132,7 +133,7 @@ async fn a_batch_that_nobody_reads_is_settled_by_the_gateway() {
 #[tokio::test]
 async fn of_gateways_that_share_redis_one_settles_a_batch_that_nobody_reads() {
     let redis = RedisServer::start();
-    settles_once(&json!(redis.url()), 2).await;
+    settles_once(&patient_redis(&redis), 2).await;
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Tests of recorded responses in the state store: for the next start, and for other gateways.
 
 use crate::harness::caching::{CachingSetup, caching_config};
+use crate::harness::patient_redis::patient_redis;
 use crate::harness::state_file::StateFile;
 use crate::harness::{Gateway, RedisServer, Request, Simulator, eventually};
 use headgate_protocol::Protocol;
@@ -53,7 +54,7 @@ async fn responses_survive_a_restart() {
 #[tokio::test]
 async fn two_gateways_share_responses() {
     let (redis, file) = (RedisServer::start(), StateFile::new());
-    for state in [json!(redis.url()), json!(file.url())] {
+    for state in [patient_redis(&redis), json!(file.url())] {
         let simulator = Simulator::start().await;
         let config = config(&simulator, state);
         let first = Gateway::start(&config).await;

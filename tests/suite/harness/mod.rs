@@ -31,6 +31,7 @@ pub mod otlp;
 pub mod outbound_proxy;
 pub mod paid;
 pub mod path_models;
+pub mod patient_redis;
 pub mod plugins;
 pub mod process;
 pub mod prometheus;

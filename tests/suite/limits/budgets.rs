@@ -2,6 +2,7 @@
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::folder::Folder;
+use crate::harness::patient_redis::patient_redis;
 use crate::harness::request::ANN;
 use crate::harness::{Gateway, RedisServer, Request, Simulator, WholeResponse, config, eventually};
 use headgate_protocol::Protocol;
@@ -146,7 +147,7 @@ async fn a_crowd_never_spends_more_than_the_budget() {
     for (state, gateways) in [
         (json!("memory"), 1),
         (json!(file), 1),
-        (json!(redis.url()), 3),
+        (patient_redis(&redis), 3),
     ] {
         let budget = 10 * OUTPUT_COST;
         let config = budget_config(&simulator.url(), &state, RUNS, budget);
@@ -170,8 +171,7 @@ impl DurableFleet {
     async fn start(budget: u64) -> Self {
         let (folder, simulator) = (Folder::new(), Simulator::start().await);
         let redis = RedisServer::start_durable(folder.path());
-        // A busy machine may take long to write.
-        let state = json!({"redis": {"url": redis.url(), "timeout": "5s"}});
+        let state = patient_redis(&redis);
         let config = budget_config(&simulator.url(), &state, RUNS, budget);
         let mut gateways = Vec::new();
         for _ in 0..3 {

@@ -4,6 +4,7 @@ use super::budgets::{OUTPUT, OUTPUT_COST, budget_config, chat};
 use crate::configuration::check::{GOOD, check};
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::folder::Folder;
+use crate::harness::patient_redis::patient_redis;
 use crate::harness::request::ANN;
 use crate::harness::state_file::StateFile;
 use crate::harness::vendors::vendors;
@@ -72,7 +73,7 @@ async fn a_crowd_spends_no_more_than_the_budget_of_a_channel_and_is_served_by_th
     for (state, count) in [
         (json!("memory"), 1),
         (json!(file), 2),
-        (json!(redis.url()), 3),
+        (patient_redis(&redis), 3),
     ] {
         let config = channel_config(&simulator.url(), &state);
         let mut gateways = Vec::new();

@@ -4,6 +4,7 @@ use crate::configuration::check::check;
 use crate::harness::config::{caller, route};
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::folder::Folder;
+use crate::harness::patient_redis::patient_redis;
 use crate::harness::request::{ANN, BOB};
 use crate::harness::{Gateway, RedisServer, Request, Simulator, WholeResponse, config};
 use headgate_protocol::Protocol;
@@ -49,7 +50,7 @@ async fn callers_of_a_group_use_up_its_limits_together_in_every_store() {
     for state in [
         json!("memory"),
         json!(format!("sqlite:{}", file.display())),
-        json!(redis.url()),
+        patient_redis(&redis),
     ] {
         let config = grouped(
             &simulator.url(),

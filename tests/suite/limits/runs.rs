@@ -2,6 +2,7 @@
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::folder::Folder;
+use crate::harness::patient_redis::patient_redis;
 use crate::harness::request::{ANN, BOB};
 use crate::harness::{Gateway, RedisServer, Request, Simulator, WholeResponse, config, eventually};
 use crate::observability::status::run;
@@ -74,7 +75,7 @@ fn stores(folder: &Folder, redis: &RedisServer) -> [(Value, usize); 3] {
     [
         (json!("memory"), 1),
         (json!(format!("sqlite:{}", file.display())), 2),
-        (json!(redis.url()), 3),
+        (patient_redis(redis), 3),
     ]
 }
 

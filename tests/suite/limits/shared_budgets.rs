@@ -4,6 +4,7 @@ use super::budgets::{OUTPUT, OUTPUT_COST, budget_config, chat, key, left};
 use crate::configuration::check::{GOOD, check};
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::folder::Folder;
+use crate::harness::patient_redis::patient_redis;
 use crate::harness::{Gateway, RedisServer, Request, Simulator, WholeResponse, config, eventually};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -49,7 +50,7 @@ async fn a_crowd_spends_no_more_than_the_budgets_of_a_key_and_of_a_model_for_all
     for (state, gateways) in [
         (json!("memory"), 1),
         (json!(file), 1),
-        (json!(redis.url()), 3),
+        (patient_redis(&redis), 3),
     ] {
         let config = shared_config(&simulator.url(), &state);
         let mut started = Vec::new();

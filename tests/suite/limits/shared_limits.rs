@@ -3,6 +3,7 @@
 //! `FLEET_SECONDS=150` sends requests for this long, 20 per second; the test prints how many were admitted.
 
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::patient_redis::patient_redis;
 use crate::harness::{Gateway, RedisServer, Request, Simulator, config, eventually};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -53,7 +54,7 @@ fn unreachable_for() -> Duration {
 #[tokio::test]
 async fn two_gateways_keep_a_caller_to_one_limit() {
     let (redis, simulator) = (RedisServer::start(), Simulator::start().await);
-    let config = fleet_config(&simulator.url(), json!(redis.url()), LIMIT);
+    let config = fleet_config(&simulator.url(), patient_redis(&redis), LIMIT);
     let gateways = two_gateways(&config).await;
     let (requests, every) = match std::env::var("FLEET_SECONDS") {
         Ok(seconds) => (

@@ -4,6 +4,7 @@ use crate::harness::certificates::Authority;
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
+use crate::harness::patient_redis::patient_redis;
 use crate::harness::process::Process;
 use crate::harness::{Gateway, RedisServer, Request, Simulator, WholeResponse, config, eventually};
 use headgate_protocol::Protocol;
@@ -144,7 +145,7 @@ async fn a_conversation_goes_on_through_an_upgrade() {
 async fn a_response_made_through_one_gateway_goes_on_through_another() {
     let redis = RedisServer::start();
     let accounts = Accounts::start().await;
-    let state = json!(redis.url());
+    let state = patient_redis(&redis);
     let gateways = [
         accounts.gateway(&state).await,
         accounts.gateway(&state).await,

@@ -3,6 +3,7 @@
 use super::budgets::{NANOS, budget_config, key};
 use crate::harness::config::{CREDENTIALS, channel, route, sha256, without_cool_downs};
 use crate::harness::error_shape::assert_error_event;
+use crate::harness::patient_redis::patient_redis;
 use crate::harness::request::ANN;
 use crate::harness::service::{CONTINUE, add_service, call_on_responses, respond};
 use crate::harness::{
@@ -119,7 +120,7 @@ async fn assert_spent(gateway: &Gateway, simulator: &Simulator, protocol: Protoc
 #[tokio::test]
 async fn a_stream_is_cut_where_its_cost_passes_what_it_reserved_and_what_is_left() {
     let redis = RedisServer::start();
-    for state in [json!("memory"), json!(redis.url())] {
+    for state in [json!("memory"), patient_redis(&redis)] {
         for protocol in PROTOCOLS {
             let simulator = Simulator::start().await;
             let mut config = cutting(&simulator.url(), &state);
@@ -222,7 +223,7 @@ async fn a_reload_below_what_is_used_cuts_streams_also_those_of_a_silent_provide
 #[tokio::test]
 async fn a_stream_that_lives_on_what_is_left_is_cut_when_others_use_that_up() {
     let (redis, simulator) = (RedisServer::start(), Simulator::start().await);
-    let mut config = cutting(&simulator.url(), &json!(redis.url()));
+    let mut config = cutting(&simulator.url(), &patient_redis(&redis));
     config["callers"][0]["group"] = "team".into();
     config["callers"][2]["group"] = "team".into();
     *limits(&mut config) = json!({});

@@ -2,6 +2,7 @@
 
 use crate::harness::config::{caller, channel, route, sha256, without_cool_downs};
 use crate::harness::paid::unsettled_creates;
+use crate::harness::patient_redis::patient_redis;
 use crate::harness::process::BINARY;
 use crate::harness::request::{ANN, BOB};
 use crate::harness::service::json_response;
@@ -377,7 +378,7 @@ async fn the_charges_of_a_mixed_load_are_what_budgets_have_used_in_every_store()
     for (state, count) in [
         (json!("memory"), 1),
         (json!(file.url()), 2),
-        (json!(redis.url()), 2),
+        (patient_redis(&redis), 2),
     ] {
         let config = charge_config(&simulator, &impossible, &state);
         let mut gateways = Vec::new();

@@ -3,6 +3,7 @@
 //! `POLLERS=1000 POLL_SECONDS=60` runs the first test at full size; it prints its measurements.
 
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::patient_redis::patient_redis;
 use crate::harness::video::{
     FAMILY_A, FAMILY_B, GENERIC, ask, count, create, fresh_for, id_of, video_config,
 };
@@ -175,7 +176,7 @@ async fn gateways_that_share_a_redis_keep_an_account_to_its_queries_a_second() {
     let (redis, simulator) = (RedisServer::start(), Simulator::start().await);
     let mut config = video_config(&simulator, "queue=60m");
     // A busy machine is slow, but the gateway must not count alone because of a timeout.
-    config["state"] = json!({"redis": {"url": redis.url(), "timeout": "10s"}});
+    config["state"] = patient_redis(&redis);
     fresh_for(&mut config, "1ms", "1h", &json!({"max_per_second": MOST}));
     let gateways = [
         Arc::new(Gateway::start(&config).await),
@@ -266,7 +267,7 @@ async fn a_terminal_status_is_shared_and_survives_a_restart() {
     let (redis, simulator) = (RedisServer::start(), Simulator::start().await);
     let folder = crate::harness::folder::Folder::new();
     let file = folder.path().join("state.sqlite");
-    for state in [json!(redis.url()), json!({"sqlite": {"path": file}})] {
+    for state in [patient_redis(&redis), json!({"sqlite": {"path": file}})] {
         let forgetful = Simulator::start().await;
         let mut config = video_config(&simulator, "queue=1ms;run=1ms");
         config["state"] = state.clone();
