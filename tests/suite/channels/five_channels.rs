@@ -2,6 +2,7 @@
 //!
 //! `FIVE_CHANNELS_REQUESTS=10000` runs it at full size, 200 requests per second; it prints its measurements.
 
+use crate::harness::closed_port::ClosedPort;
 use crate::harness::config::{self, channel};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator};
 use headgate_protocol::Protocol;
@@ -27,13 +28,15 @@ struct RequestLoad {
     id: String,
 }
 
-async fn five_channels(well: &Simulator, faulty: &Simulator, mute: &ScriptedProvider) -> Value {
-    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let refusing = format!("http://{}/v1", nobody.local_addr().unwrap());
-    drop(nobody);
+fn five_channels(
+    well: &Simulator,
+    nobody: &ClosedPort,
+    faulty: &Simulator,
+    mute: &ScriptedProvider,
+) -> Value {
     let mut config = config::standard(&well.url());
     let named = [
-        ("refusing", refusing),
+        ("refusing", nobody.url()),
         ("busy", faulty.url_obeying("status=429;retry_after=2")),
         ("stalling", mute.url()),
         ("failing", faulty.url_obeying("error_event_first")),
@@ -58,7 +61,9 @@ async fn callers_do_not_notice_that_four_of_five_channels_fail() {
     let (well, faulty) = (Simulator::start().await, Simulator::start().await);
     let mute =
         ScriptedProvider::start(vec![ScriptedResponse::Wait(Duration::from_secs(3600))]).await;
-    let gateway = Arc::new(Gateway::start(&five_channels(&well, &faulty, &mute).await).await);
+    let nobody = ClosedPort::new();
+    let config = five_channels(&well, &nobody, &faulty, &mute);
+    let gateway = Arc::new(Gateway::start(&config).await);
     let began = Instant::now();
     let mut asked = Vec::new();
     for number in 0..requests {

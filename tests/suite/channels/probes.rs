@@ -1,33 +1,19 @@
 //! Tests of active probes: the gateway itself finds that a provider has recovered.
 
+use crate::harness::closed_port::ClosedPort;
 use crate::harness::config::{self, channel};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, eventually};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tokio::net::TcpSocket;
 use tokio::time::sleep;
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 66\r\n\r\n{\"object\":\"chat.completion\",\"choices\":[],\"usage\":null,\"data\":[  ]}";
 
-/// A provider that is down: the port is reserved, but nothing listens there.
-struct ClosedPort(TcpSocket);
-
-impl ClosedPort {
-    fn new() -> Self {
-        let socket = TcpSocket::new_v4().unwrap();
-        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        Self(socket)
-    }
-
-    fn url(&self) -> String {
-        format!("http://{}/v1", self.0.local_addr().unwrap())
-    }
-
-    fn comes_back(self) -> ScriptedProvider {
-        let listener = self.0.listen(64).unwrap();
-        ScriptedProvider::on(listener, vec![ScriptedResponse::Send(ANSWER.into())])
-    }
+/// The provider of a port that was closed.
+fn comes_back(down: ClosedPort) -> ScriptedProvider {
+    let acts = vec![ScriptedResponse::Send(ANSWER.into())];
+    ScriptedProvider::on(down.listen(), acts)
 }
 
 /// A gateway with a channel `probed` of tier 0 and a good one of tier 1.
@@ -94,7 +80,7 @@ async fn a_provider_that_comes_back_is_used_again_and_no_request_had_to_try_it()
         assert_eq!(answered_by(&gateway).await, (json!("openai"), json!(1)));
         sleep(Duration::from_millis(100)).await;
     }
-    let back = down.comes_back();
+    let back = comes_back(down);
     has_status(&gateway, "healthy").await;
     assert_eq!(answered_by(&gateway).await, (json!("probed"), json!(1)));
     let first = back.requests().remove(0);
@@ -118,7 +104,7 @@ async fn a_channel_in_cool_down_is_probed_more_often() {
     health["cool_down_max"] = "200ms".into();
     let gateway = gateway_with(&down.url(), &good, health).await;
     has_status(&gateway, "cooling_down").await;
-    let _back = down.comes_back();
+    let _back = comes_back(down);
     has_status(&gateway, "healthy").await;
     assert_eq!(answered_by(&gateway).await, (json!("probed"), json!(1)));
 }

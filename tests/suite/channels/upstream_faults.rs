@@ -1,5 +1,6 @@
 //! Tests of providers' faults: the caller gets an error in its own protocol, in time and without secrets.
 
+use crate::harness::closed_port::ClosedPort;
 use crate::harness::config::{self, CREDENTIALS};
 use crate::harness::error_shape::{assert_error_body, assert_error_event};
 use crate::harness::request::body_of;
@@ -173,10 +174,8 @@ async fn a_provider_that_never_answers_is_given_up_in_time() {
 
 #[tokio::test]
 async fn an_unreachable_provider_is_reported_in_the_shape_of_the_protocol() {
-    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/v1", nobody.local_addr().unwrap());
-    drop(nobody);
-    let gateway = Gateway::start(&config::standard(&url)).await;
+    let nobody = ClosedPort::new();
+    let gateway = Gateway::start(&config::standard(&nobody.url())).await;
     for protocol in PROTOCOLS {
         let answer = gateway.ask(&Request::ask(protocol)).await;
         assert_error_body(protocol, &answer, 502);
@@ -213,14 +212,12 @@ async fn a_response_that_is_not_http_is_reported_in_the_shape_of_the_protocol() 
 #[tokio::test]
 async fn the_next_channel_answers_where_the_first_one_cannot() {
     let good = Simulator::start().await;
-    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let refused = format!("http://{}/v1", nobody.local_addr().unwrap());
-    drop(nobody);
+    let nobody = ClosedPort::new();
     let mute =
         ScriptedProvider::start(vec![ScriptedResponse::Wait(Duration::from_secs(3600))]).await;
     let faulty = Simulator::start().await;
     for (first, attempt) in [
-        (refused, "connect_error"),
+        (nobody.url(), "connect_error"),
         (faulty.url_obeying("status=503"), "rate_limited"),
         (faulty.url_obeying("status=429"), "rate_limited"),
         (faulty.url_obeying("status=500"), "server_error"),

@@ -2,6 +2,7 @@
 
 use super::changed_pair::{config_of, run};
 use crate::harness::certificates::Authority;
+use crate::harness::closed_port::ClosedPort;
 use crate::harness::config::{CREDENTIALS, channel, route, standard};
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::outbound_proxy::{ProxyBehaviour, RecordingProxy};
@@ -13,18 +14,15 @@ async fn each_channel_and_service_has_a_line_with_what_fails_and_what_to_do() {
     let simulator = Simulator::start().await;
     let mut config = standard(&simulator.url());
     let port = simulator.address.port();
-    let closed = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().port()
-    };
+    let closed = ClosedPort::new();
     let chat = |url: &str| channel(url, &["chat"], json!({"bearer": CREDENTIALS[0]}));
     let channels = &mut config["channels"];
     channels["refusing"] = chat(&simulator.url_obeying("status=401"));
     channels["failing"] = chat(&simulator.url_obeying("status=500"));
     channels["unknown"] = chat("http://nothing.invalid/v1");
-    channels["closed"] = chat(&format!("http://127.0.0.1:{closed}/v1"));
+    channels["closed"] = chat(&closed.url());
     channels["plain"] = chat(&format!("https://127.0.0.1:{port}/v1"));
-    config["services"] = json!({"guard": {"url": format!("http://127.0.0.1:{closed}/check")}});
+    config["services"] = json!({"guard": {"url": format!("http://{}/check", closed.address())}});
     route(&mut config, "chat")["request"] =
         json!([{"use": "body"}, "validate", {"callout": {"service": "guard"}}]);
     let folder = folder_with_schemas();

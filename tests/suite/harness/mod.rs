@@ -6,6 +6,7 @@ pub mod batch_budgets;
 pub mod batches;
 pub mod caching;
 pub mod certificates;
+pub mod closed_port;
 pub mod collector;
 pub mod config;
 pub mod connection;

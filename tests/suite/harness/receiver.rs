@@ -1,6 +1,7 @@
 //! A receiver of deliveries, and the gateway that delivers to it.
 
 use super::config::admin_keys;
+use super::free_port::free_port;
 use super::video::video_config;
 use super::{
     Gateway, PATIENCE, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse, eventually,
@@ -10,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 /// The webhook secrets of the caller `ann`.
@@ -142,8 +143,7 @@ pub async fn has_retried(gateway: &Gateway) {
 
 /// An address that nothing listens on yet.
 pub fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap()
+    (Ipv4Addr::LOCALHOST, free_port()).into()
 }
 
 /// Creates a task with a callback URL; returns its id.

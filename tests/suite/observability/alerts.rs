@@ -1,9 +1,10 @@
 //! Tests of alerts: who gets which finding, signatures, attempts that are repeated, and restarts.
 
 use super::status::run;
+use crate::harness::closed_port::ClosedPort;
 use crate::harness::config::{admin_keys, standard};
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::receiver::{ReceivedEvent, Receiver, SECRETS, free_address, respond};
+use crate::harness::receiver::{ReceivedEvent, Receiver, SECRETS, respond};
 use crate::harness::state_file::{FileRecord, StateFile};
 use crate::harness::{Gateway, RedisServer, ScriptedProvider, Simulator, eventually};
 use serde_json::{Value, json};
@@ -120,11 +121,12 @@ async fn no_log_and_no_page_has_the_url_of_a_receiver_however_it_fails() {
     let garbage = ScriptedProvider::answering("garbage canary\r\n\r\n").await;
     let plain = receiver.0.address;
     let secret = "services/canary-7d1?token=canary-7d1";
+    let closed = ClosedPort::new();
     let urls = [
         ("fails", receiver.url(&format!("/{secret}"))),
         ("redirects", redirecting.url(&format!("/{secret}"))),
         ("garbage", format!("http://{}/{secret}", garbage.address)),
-        ("closed", format!("http://{}/{secret}", free_address())),
+        ("closed", format!("http://{}/{secret}", closed.address())),
         ("tls", format!("https://{plain}/{secret}")),
         ("unresolved", format!("http://canary-host.invalid/{secret}")),
     ];

@@ -1,8 +1,8 @@
 //! Tests of the export: collectors that refuse, pause or are down, full queues, reloads and the end of the process.
 
 use super::{CHAT, TracingSetup, id_of, json_response};
+use crate::harness::closed_port::ClosedPort;
 use crate::harness::otlp::{ACCEPTED, TraceCollector, partial_success, respond};
-use crate::harness::receiver::free_address;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, config, eventually};
 use headgate_protocol::Protocol;
 use serde_json::json;
@@ -159,9 +159,9 @@ async fn a_full_queue_drops_traces_and_never_delays_requests() {
 #[tokio::test]
 async fn a_reload_replaces_a_collector_that_is_down_and_removes_tracing() {
     let provider = ScriptedProvider::answering(json_response(200, CHAT)).await;
-    let down = free_address();
+    let down = ClosedPort::new();
     let mut setup = TracingSetup::with(provider, json!({}), |config| {
-        config["tracing"]["endpoint"] = json!(format!("http://{down}"));
+        config["tracing"]["endpoint"] = json!(format!("http://{}", down.address()));
     })
     .await;
     let response = setup.gateway.ask(&Request::ask(Protocol::Chat)).await;
