@@ -7,7 +7,7 @@ use crate::harness::batches::{
 use crate::harness::service::json_response;
 use crate::harness::state_file::StateFile;
 use crate::harness::{
-    Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse,
+    Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse, eventually,
 };
 use serde_json::{Value, json};
 
@@ -99,21 +99,24 @@ async fn a_finished_batch_is_counted_once_at_half_the_price() {
     // Neither a poll, nor a list, nor the output counts it again, not even after a restart.
     let output = done.json()["output_file_id"].as_str().unwrap().to_owned();
     let output = Request::get(&format!("/v1/files/{output}/content"));
+    let mut gateway = gateway;
     for is_restarted in [false, true] {
-        let successor = match is_restarted {
-            true => Some(gateway.successor(&gateway.config()).await),
-            false => None,
-        };
-        let gateway = successor.as_ref().unwrap_or(&gateway);
+        if is_restarted {
+            let successor = gateway.successor(&gateway.config()).await;
+            // Until it has ended, the former process may accept connections, and has their lines in its own log.
+            let former_process_ended = async || gateway.process.ended();
+            eventually("the end of the former process", former_process_ended).await;
+            gateway = successor;
+        }
         for request in [&batch(&id), &Request::get(BATCHES), &output] {
             let again = gateway.ask(request).await;
             assert_eq!(again.status, 200, "{}", again.text());
             let log = gateway.log_of(&again).await;
             assert_eq!(log["input_tokens"], Value::Null, "{log}");
         }
-        let counted = counted(gateway, "demo-small").await;
+        let counted = counted(&gateway, "demo-small").await;
         assert_eq!(counted, if is_restarted { (0.0, 0.0, 0.0) } else { once });
-        assert_eq!(before - left(gateway).await, half);
+        assert_eq!(before - left(&gateway).await, half);
     }
 }
 
