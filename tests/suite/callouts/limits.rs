@@ -6,7 +6,9 @@ use crate::harness::{
 };
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 async fn gateway(
@@ -98,32 +100,41 @@ async fn calls_wait_for_each_other_within_the_timeout() {
 
 #[tokio::test]
 async fn a_call_without_a_permit_fails_at_its_timeout() {
-    let service = ScriptedProvider::start(vec![ScriptedResponse::Hang]).await;
+    const TIMEOUT: Duration = Duration::from_millis(500);
+    let end = Arc::new(Notify::new());
+    let held = vec![
+        ScriptedResponse::WaitFor(end.clone()),
+        ScriptedResponse::Send(json_response(CONTINUE)),
+    ];
+    let service = ScriptedProvider::start(held).await;
     let breaker = json!({"consecutive_failures": 0});
-    let settings = json!({"timeout": "500ms", "concurrent": 1, "breaker": breaker});
-    let (gateway, _simulator, _) = gateway(&service, settings, "allow").await;
+    let settings = json!({"timeout": "60s", "concurrent": 1, "breaker": breaker});
+    let (gateway, _simulator, mut config) = gateway(&service, settings, "allow").await;
+    let request = Request::ask(Protocol::Chat);
+    let mut first = gateway.connect().await;
+    first.send(&request.bytes()).await.unwrap();
+    let is_called = async || (service.requests().len() == 1).then_some(());
+    eventually("the first call", is_called).await;
+    // The first call keeps its timeout and the only permit, so that the others wait for that in vain.
+    config["services"]["moderation"]["timeout"] = json!("500ms");
+    gateway.reload(&config).await;
     let mut waiting = JoinSet::new();
-    for _ in 0..4 {
-        let mut connection = gateway.connect().await;
-        waiting.spawn(async move { connection.ask(&Request::ask(Protocol::Chat)).await.status });
+    for _ in 0..3 {
+        let (mut connection, request) = (gateway.connect().await, request.clone());
+        waiting.spawn(async move {
+            let began = Instant::now();
+            (connection.ask(&request).await, began.elapsed())
+        });
     }
-    while let Some(status) = waiting.join_next().await {
-        assert_eq!(status.unwrap(), 200);
+    for (answer, took) in waiting.join_all().await {
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert!(took >= TIMEOUT, "{took:?}");
+        let line = gateway.log_of(&answer).await;
+        assert_eq!(line["callout_outcome"], "saturated", "{line}");
     }
-    let outcomes = eventually("the log", async || {
-        let log = gateway.log();
-        let outcomes: Vec<String> = log
-            .iter()
-            .filter_map(|line| Some(line["callout_outcome"].as_str()?.to_owned()))
-            .collect();
-        (outcomes.len() == 4).then_some(outcomes)
-    })
-    .await;
-    // A call that gets its permit at the last moment has no time left for an answer.
-    assert!(
-        outcomes.iter().any(|one| one == "saturated"),
-        "{outcomes:?}"
-    );
-    let known = |one: &String| one == "saturated" || one == "timeout";
-    assert!(outcomes.iter().all(known), "{outcomes:?}");
+    end.notify_one();
+    let answer = first.answer().await.expect("a response");
+    let line = gateway.log_of(&answer).await;
+    assert_eq!(line["callout_outcome"], "continued", "{line}");
+    assert_eq!(service.requests().len(), 1);
 }
