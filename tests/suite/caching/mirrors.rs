@@ -150,12 +150,14 @@ async fn a_share_of_the_requests_is_copied() {
     for number in 0..300 {
         assert_eq!(connection.ask(&numbered(number)).await.status, 200);
     }
-    sleep(Duration::from_millis(500)).await;
-    let [completed, failed, dropped] = counts(&world.gateway, "chat").await;
+    let [completed, failed, dropped] = eventually("the end of all copies", async || {
+        let counts = counts(&world.gateway, "chat").await;
+        (counts[0] == world.copies.records().await.len()).then_some(counts)
+    })
+    .await;
     println!("300 requests, 30 %: {completed} copies");
     assert!((50..=130).contains(&completed), "{completed}");
     assert_eq!((failed, dropped), (0, 0));
-    assert_eq!(world.copies.records().await.len(), completed);
     assert_eq!(world.provider.records().await.len(), 300);
 }
 

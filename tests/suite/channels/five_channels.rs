@@ -4,7 +4,7 @@
 
 use crate::harness::closed_port::ClosedPort;
 use crate::harness::config::{self, channel};
-use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator};
+use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, eventually};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -98,7 +98,10 @@ async fn callers_do_not_notice_that_four_of_five_channels_fail() {
     );
     assert_all_served(&answers);
     assert_delivered_once(&answers, &well, &gateway).await;
-    let lines = gateway.log();
+    let lines = eventually("a line of each request", async || {
+        Some(gateway.log()).filter(|lines| lines.len() == requests as usize)
+    })
+    .await;
     let attempts: u64 = lines
         .iter()
         .map(|line| line["attempts"].as_u64().unwrap_or(0))

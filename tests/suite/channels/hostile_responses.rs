@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 
 const GOOD: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{\"id\":\"ok\"}";
 const JSON: &str = "Content-Type: application/json\r\n";
@@ -181,9 +180,9 @@ async fn an_ordinary_response_leaves_its_connection_to_the_next_request() {
         let provider = ScriptedProvider::answering(good.clone()).await;
         let gateway = before(&provider).await;
         for _ in 0..3 {
-            gateway.ask(&Request::ask(Protocol::Chat)).await;
+            let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
             // A caller receives its response shortly before the connection is released.
-            sleep(Duration::from_millis(100)).await;
+            gateway.log_of(&answer).await;
         }
         assert_eq!(provider.connections(), [0, 0, 0], "{good:?}");
     }

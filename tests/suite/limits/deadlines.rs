@@ -52,7 +52,10 @@ async fn a_body_that_comes_slowly_is_many_short_waits_and_not_one_long_one() {
                 .unwrap_or_else(|| panic!("no {key}: {line}"))
         };
         assert!(of("client_ms") > 1_000.0, "{line}");
-        assert!(of("client_longest_wait_ms") < 700.0, "{line}");
+        assert!(
+            of("client_longest_wait_ms") < of("client_ms") / 2.0,
+            "{line}"
+        );
     }
 }
 

@@ -216,11 +216,13 @@ async fn an_unreachable_redis_causes_errors_but_no_restart() {
         &[("operation", "get_owner")],
     );
     assert!(failed >= 2.0, "{failed}");
-    let output = gateway.process.stderr.all().join("\n");
-    assert!(
-        output.contains("Redis is unreachable") && output.contains("Redis is reachable again"),
-        "{output}"
-    );
+    for message in ["Redis is unreachable", "Redis is reachable again"] {
+        eventually(message, async || {
+            let output = gateway.process.stderr.all().join("\n");
+            output.contains(message).then_some(())
+        })
+        .await;
+    }
 }
 
 #[tokio::test]

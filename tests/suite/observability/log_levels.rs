@@ -282,10 +282,12 @@ async fn own_events_are_logged_at_every_level_and_the_cap_on_libraries_is_report
         // The resolution of a name is a debug event.
         let config = config::standard(&simulator.url().replace("127.0.0.1", "localhost"));
         let folder = folder_with_schemas();
-        let gateway = Gateway::start_logging(folder, &config, directives).await;
+        let mut gateway = Gateway::start_logging(folder, &config, directives).await;
         gateway.ask(&Request::ask(Protocol::Chat)).await;
-        // Lines are written in batches.
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        // Lines are written in batches, the last ones when the process ends.
+        gateway.process.signal(libc::SIGTERM);
+        let over = async || gateway.process.ended();
+        eventually("the end of the process", over).await;
         let lines = gateway.process.stderr.json();
         let ours = |line: &&Value| line["target"].as_str().unwrap().starts_with("headgate");
         assert!(lines.iter().all(|line| ours(&line)), "{lines:?}");

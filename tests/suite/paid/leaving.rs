@@ -43,7 +43,7 @@ async fn waiting_duplicates_are_served_although_the_first_caller_left() {
     let simulator = Simulator::start().await;
     let shape = CreateShape::FamilyA;
     let gateway = shape.gateway(&simulator, json!({})).await;
-    let request = shape.keyed("left").simulate("delay=600ms");
+    let request = shape.keyed("left").simulate("delay=3s");
     let (address, duplicate) = (gateway.address, request.clone());
     let mut first = gateway.connect().await;
     first.send(&request.bytes()).await.unwrap();

@@ -55,6 +55,7 @@ async fn a_provider_that_resets_every_reused_connection_gets_each_create_once() 
     }
     // A query may use the connection of a create; it is sent again on a fresh one.
     let created = create(&gateway, GENERIC, "demo-video-a").await;
+    gateway.log_of(&created).await;
     let connections = provider.connections().len();
     let queried = ask(&gateway, GENERIC, &id_of(GENERIC, &created)).await;
     assert_eq!(queried.status, 200, "{}", queried.text());
