@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the fastest program: `make release` compiles the `dist` profile with a record of which code requests use, which
+# Builds the fastest program: `make release` compiles the `release` profile with a record of which code requests use, which
 # `make profile` makes before (`release.sh profile`). The record is in target/profile; it holds for the compiler and the sources that it
 # was made with, and others are refused. Needs llvm-profdata of the compiler's LLVM.
 set -euo pipefail
@@ -7,6 +7,8 @@ cd "$(dirname "$0")/.."
 folder=target/profile
 host=$(rustc -vV | sed -n 's/^host: //p')
 bytes_max=2000000
+# Functions that ran less often in the load only start and end the program, and are compiled as without a record.
+runs_min=2000
 
 fail() { echo "release.sh: $*" >&2; exit 1; }
 
@@ -32,23 +34,43 @@ merger() {
     fail "llvm-profdata of LLVM $llvm is missing; run: rustup component add llvm-tools, or: apt-get install llvm-$llvm"
 }
 
+# Compiles the program with a flag. Names of functions depend on the profile of cargo and not on flags: a record is of use
+# only for the same profile. With --target, programs that only the build runs have no flag.
+compile() {
+    RUSTFLAGS=$1 cargo build --release --locked --bin headgate --target "$host" --target-dir "$folder/build"
+}
+
+# Leaves out the functions of a record, as text, that ran less than MIN times: leave_out MIN < TEXT.
+leave_out() {
+    awk -v RS= -v ORS='\n\n' -v FS='\n' -v min="$1" '
+        {
+            runs = 0
+            counters = 0
+            for (line = 1; line <= NF; line++) {
+                if ($line ~ /^#/) counters = $line ~ /Counter Values/
+                else if (counters && $line + 0 > runs) runs = $line + 0
+            }
+            if (NR == 1 || runs >= min) print
+        }'
+}
+
 # Runs the load of the budgets on a program that counts, and writes FOLDER/DIGEST.profdata.
 profile() {
     local merge certificates digest bytes
     merge=$(merger)
     rm -rf "$folder/raw" "$folder"/*.profdata "$folder/current"
     mkdir -p "$folder/raw"
-    # With --target, programs that only the build runs are not counted. Optimisers of whole programs come later.
-    RUSTFLAGS="-Cprofile-generate=$PWD/$folder/raw" cargo build --profile release --locked --bin headgate --target "$host" \
-        --target-dir "$folder/build" --config 'profile.release.lto="off"' --config profile.release.codegen-units=16
-    cargo build --profile release --locked -p headgate-budget --bin headgate-budget
+    compile "-Cprofile-generate=$PWD/$folder/raw"
+    cargo build --release --locked -p headgate-budget --bin headgate-budget
     certificates=$(mktemp -d)
     trap 'rm -rf "$certificates"' RETURN
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
         -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE \
         -keyout "$certificates/key.pem" -out "$certificates/certificate.pem" 2>/dev/null
     target/release/headgate-budget --train "$folder/build/$host/release" "$certificates"
-    "$merge" merge --sparse -o "$folder/new.profdata" "$folder/raw"
+    "$merge" merge --sparse --text -o "$folder/raw/all.txt" "$folder"/raw/*.profraw
+    leave_out "$runs_min" < "$folder/raw/all.txt" > "$folder/raw/used.txt"
+    "$merge" merge --sparse -o "$folder/new.profdata" "$folder/raw/used.txt"
     bytes=$(wc -c < "$folder/new.profdata")
     [ "$bytes" -le "$bytes_max" ] || fail "the profile has $bytes bytes, more than $bytes_max"
     digest=$(sha256sum "$folder/new.profdata" | cut -c 1-12)
@@ -64,9 +86,9 @@ release() {
     [ -f "$folder/current" ] || fail "there is no profile; run: make profile"
     read -r made digest < "$folder/current"
     [ "$made" = "$(stamp)" ] || fail "the profile is of other sources or of another compiler; run: make profile"
-    RUSTFLAGS="-Cprofile-use=$PWD/$folder/$digest.profdata" HEADGATE_PROFILE=$digest \
-        cargo build --profile dist --locked --bin headgate --target "$host" --target-dir "$folder/build"
-    echo "$folder/build/$host/dist/headgate"
+    export HEADGATE_PROFILE=$digest
+    compile "-Cprofile-use=$PWD/$folder/$digest.profdata"
+    echo "$folder/build/$host/release/headgate"
 }
 
 case ${1:-release} in

@@ -25,7 +25,7 @@ fn a_release_needs_a_profile_of_the_same_sources_and_compiler() {
     let (status, printed) = tree.release();
     let flags = "-Cprofile-use=target/profile/9f2c1e04ab37.profdata profile 9f2c1e04ab37\n";
     assert!(printed.starts_with(flags), "{printed}");
-    assert!(printed.ends_with("/dist/headgate\n"), "{printed}");
+    assert!(printed.ends_with("/release/headgate\n"), "{printed}");
     assert_eq!(status, 0);
 
     // A test is no part of the program.

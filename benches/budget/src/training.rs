@@ -9,7 +9,7 @@ use super::provider::Provider;
 use headgate_budget::setup::{Endpoints, TlsFiles, free_addresses, routes};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// How many connections send the load of a program, one after the other.
 const CONNECTIONS: usize = 20;
@@ -26,7 +26,7 @@ pub fn train(programs: &Path, certificates: &Path) {
         (Program::TranslatingHeadgate, with_translation()),
     ] {
         let (address, mut command) = setup.command(program, Command::new("env"));
-        let mut running = Running::start(&mut command);
+        let mut running = Running::start(command.stdout(Stdio::null()));
         let load = base(&figures, program);
         for _ in 0..CONNECTIONS {
             load.send(running.connect(address), &provider);
@@ -78,7 +78,8 @@ fn train_tls(programs: &Path, certificates: &Path, version: &str, provider: &Pro
         let config = folder.join(format!("{name}.yaml"));
         fs::write(&config, text).expect("a file can be written");
         let mut command = Command::new(programs.join("headgate"));
-        Running::start(command.arg("run").arg("--config").arg(config))
+        command.arg("run").arg("--config").arg(config);
+        Running::start(command.stdout(Stdio::null()))
     });
     drop(gateways[0].connect(back));
     let mut figures = with_budget();
