@@ -4,35 +4,39 @@ use bytes::Bytes;
 use http::HeaderValue;
 use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 
-/// A short text of visible ASCII. Clones share it.
+/// A short text of visible ASCII. Clones share it. A pointer, since each request has several for its whole time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestId(HeaderValue);
+pub struct RequestId(Arc<HeaderValue>);
 
 impl RequestId {
     /// The id as the value of a header.
     pub fn header_value(&self) -> HeaderValue {
-        self.0.clone()
+        HeaderValue::clone(&self.0)
+    }
+
+    fn from_shared(text: Bytes) -> Self {
+        let value = HeaderValue::from_maybe_shared(text).expect("ids are visible ASCII");
+        Self(Arc::new(value))
     }
 }
 
 impl Default for RequestId {
     fn default() -> Self {
-        Self(HeaderValue::from_static(""))
+        Self(Arc::new(HeaderValue::from_static("")))
     }
 }
 
 impl<const N: usize> From<[u8; N]> for RequestId {
     fn from(text: [u8; N]) -> Self {
-        let shared = Bytes::from_owner(text);
-        Self(HeaderValue::from_maybe_shared(shared).expect("ids are visible ASCII"))
+        Self::from_shared(Bytes::from_owner(text))
     }
 }
 
 impl From<&str> for RequestId {
     fn from(text: &str) -> Self {
-        let shared = Bytes::from_owner(Vec::from(text));
-        Self(HeaderValue::from_maybe_shared(shared).expect("ids are visible ASCII"))
+        Self::from_shared(Bytes::from_owner(Vec::from(text)))
     }
 }
 
