@@ -24,12 +24,12 @@ budget:
 	@tests/set_up.sh budget
 	@benches/budget/run.sh
 
-# Records which code requests use, in target/profile: once for each state of the sources, before `make release`.
+# Makes a profile of the code that requests use, in target/profile: once for each state of the sources, before `make release`.
 profile: set-up
 	@tests/set_up.sh build profile
 	@deploy/release.sh profile
 
-# Builds the fastest program, with that record; prints its path.
+# Builds the fastest program, by profile-guided optimization; prints its path.
 release: set-up
 	@deploy/release.sh
 

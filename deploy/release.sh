@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Builds the fastest program: `make release` compiles the `release` profile with a record of which code requests use, which
-# `make profile` makes before (`release.sh profile`). The record is in target/profile; it holds for the compiler and the sources that it
-# was made with, and others are refused. Needs llvm-profdata of the compiler's LLVM.
+# Builds the fastest program by profile-guided optimization (PGO): `make release` compiles with a profile of the code that
+# requests use, which `make profile` makes before (`release.sh profile`). It is in target/profile; it holds for the compiler and the
+# sources that it was made with, and another one is refused. Needs llvm-profdata of the compiler's LLVM.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=target/profile
 host=$(rustc -vV | sed -n 's/^host: //p')
 bytes_max=2000000
-# Functions that ran less often in the load only start and end the program, and are compiled as without a record.
+# Functions that ran less often in the load only start and end the program, and are compiled as without a profile.
 runs_min=2000
 
 fail() { echo "release.sh: $*" >&2; exit 1; }
@@ -34,13 +34,13 @@ merger() {
     fail "llvm-profdata of LLVM $llvm is missing; run: rustup component add llvm-tools, or: apt-get install llvm-$llvm"
 }
 
-# Compiles the program with a flag. Names of functions depend on the profile of cargo and not on flags: a record is of use
-# only for the same profile. With --target, programs that only the build runs have no flag.
+# Compiles the program with a flag. Names of functions depend on cargo's profile, which must be the same for both builds, and
+# not on flags. With --target, programs that only the build runs have no flag.
 compile() {
     RUSTFLAGS=$1 cargo build --release --locked --bin headgate --target "$host" --target-dir "$folder/build"
 }
 
-# Leaves out the functions of a record, as text, that ran less than MIN times: leave_out MIN < TEXT.
+# Leaves out the functions of a profile, as text, that ran less than MIN times: leave_out MIN < TEXT.
 leave_out() {
     awk -v RS= -v ORS='\n\n' -v FS='\n' -v min="$1" '
         {
@@ -54,29 +54,27 @@ leave_out() {
         }'
 }
 
-# Runs the load of the budgets on a program that counts, and writes FOLDER/DIGEST.profdata.
+# Sends the load of the budgets to a program that counts, and writes target/profile/DIGEST.profdata.
 profile() {
-    local merge certificates digest bytes
+    local merge raw=$PWD/$folder/raw digest bytes
     merge=$(merger)
-    rm -rf "$folder/raw" "$folder"/*.profdata "$folder/current"
-    mkdir -p "$folder/raw"
-    compile "-Cprofile-generate=$PWD/$folder/raw"
+    rm -rf "$raw" "$folder"/*.profdata "$folder/current"
+    mkdir -p "$raw"
+    compile "-Cprofile-generate=$raw"
     cargo build --release --locked -p headgate-budget --bin headgate-budget
-    certificates=$(mktemp -d)
-    trap 'rm -rf "$certificates"' RETURN
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
         -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE \
-        -keyout "$certificates/key.pem" -out "$certificates/certificate.pem" 2>/dev/null
-    target/release/headgate-budget --train "$folder/build/$host/release" "$certificates"
-    "$merge" merge --sparse --text -o "$folder/raw/all.txt" "$folder"/raw/*.profraw
-    leave_out "$runs_min" < "$folder/raw/all.txt" > "$folder/raw/used.txt"
-    "$merge" merge --sparse -o "$folder/new.profdata" "$folder/raw/used.txt"
+        -keyout "$raw/key.pem" -out "$raw/certificate.pem" 2>/dev/null
+    target/release/headgate-budget --train "$folder/build/$host/release" "$raw"
+    "$merge" merge --sparse --text -o "$raw/all.txt" "$raw"/*.profraw
+    leave_out "$runs_min" < "$raw/all.txt" > "$raw/used.txt"
+    "$merge" merge --sparse -o "$folder/new.profdata" "$raw/used.txt"
     bytes=$(wc -c < "$folder/new.profdata")
     [ "$bytes" -le "$bytes_max" ] || fail "the profile has $bytes bytes, more than $bytes_max"
     digest=$(sha256sum "$folder/new.profdata" | cut -c 1-12)
     # cargo compiles again when the name changes, not when the file does.
     mv "$folder/new.profdata" "$folder/$digest.profdata"
-    rm -rf "$folder/raw"
+    rm -rf "$raw"
     echo "$(stamp) $digest" > "$folder/current"
     echo "profile $digest: $bytes bytes"
 }

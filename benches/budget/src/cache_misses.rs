@@ -5,11 +5,9 @@ use super::callgrind::{Callgrind, Run, Simulation};
 use super::figures::{Figure, Reference, base, with_budget};
 use super::programs::{Program, Programs};
 use super::provider::Provider;
+use super::shorter_run::ShorterRun;
 use std::path::Path;
 use std::time::Duration;
-
-/// The time without load in which the work by the clock is counted.
-const IDLE: Duration = Duration::from_secs(20);
 
 const HEADING: &str = "\
 | a request or event | instructions | not in the first cache for instructions | data not in the first cache | in no cache | mispredicted branches |
@@ -42,17 +40,11 @@ fn count(
     name: &str,
     figures: &[Figure],
 ) -> Vec<String> {
-    let run = |load, idle| callgrind.count(program, &load, idle);
-    let shorter = run(base(figures, program), Duration::ZERO);
-    let idle = run(base(figures, program), IDLE);
+    let shorter = ShorterRun::count(callgrind, program, &base(figures, program));
     let rows = figures.iter().map(|figure| {
-        let longer = run(figure.longer(base(figures, program)), Duration::ZERO);
-        // A simulated run takes so long that what the program does by the clock is a large part of it.
-        let idle_share = (longer.seconds - shorter.seconds) / (idle.seconds - shorter.seconds);
-        let each = |count: fn(&Run) -> f64| {
-            let by_the_clock = (count(&idle) - count(&shorter)).max(0.0) * idle_share;
-            (count(&longer) - count(&shorter) - by_the_clock) / figure.count() as f64
-        };
+        let load = figure.longer(base(figures, program));
+        let longer = callgrind.count(program, &load, Duration::ZERO);
+        let each = |count: fn(&Run) -> f64| shorter.difference(&longer, figure.count(), count);
         format!(
             "| {}, {name} | {:.0} | {:.0} | {:.0} | {:.1} | {:.0} |\n",
             figure.name,

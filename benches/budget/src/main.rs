@@ -18,14 +18,15 @@ mod figures;
 mod load;
 mod programs;
 mod provider;
+mod shorter_run;
 mod training;
 
-use callgrind::{Callgrind, Run, Simulation};
+use callgrind::{Callgrind, Simulation};
 use figures::{Figure, Reference, base};
 use headgate_budget::report::publish;
-use load::Load;
 use programs::{Program, Programs};
 use provider::Provider;
+use shorter_run::ShorterRun;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,9 +38,6 @@ use std::time::Duration;
 const TOLERANCE: f64 = 0.03;
 /// The kind of machine for which the committed budgets are valid.
 const BUDGETED: (&str, &str) = ("linux", "x86_64");
-
-/// The time without load in which the work by the clock is counted.
-const IDLE: Duration = Duration::from_secs(5);
 
 const HEADING: &str = "\
 | instructions in user space | Headgate | budget | reference | ratio |
@@ -161,26 +159,6 @@ struct Measurement {
     what: String,
 }
 
-/// The run of a program that the others are longer than.
-#[derive(Clone, Copy)]
-struct ShorterRun {
-    run: Run,
-    /// Instructions in a second without load.
-    idle_rate: f64,
-}
-
-impl ShorterRun {
-    fn count(callgrind: &Callgrind<'_>, program: Program, load: &Load) -> Self {
-        let run = callgrind.count(program, load, Duration::ZERO);
-        let idle = callgrind.count(program, load, IDLE);
-        let instructions = (idle.instructions - run.instructions).max(0.0);
-        Self {
-            run,
-            idle_rate: instructions / IDLE.as_secs_f64(),
-        }
-    }
-}
-
 /// The folder of this program, where the measured ones are, too.
 fn programs_of_build() -> PathBuf {
     let program = std::env::current_exe().expect("a program knows where it is");
@@ -201,13 +179,12 @@ fn measure(figures: &[Figure], plugins: Option<&Path>) -> Vec<Measurement> {
     }
     let mut shorter_runs = HashMap::new();
     let mut counted = |program: Program, figure: &Figure| {
-        let ShorterRun { run, idle_rate } = *shorter_runs
+        let shorter = *shorter_runs
             .entry(program)
             .or_insert_with(|| ShorterRun::count(&callgrind, program, &base(figures, program)));
         let load = figure.longer(base(figures, program));
         let longer = callgrind.count(program, &load, Duration::ZERO);
-        let by_the_clock = idle_rate * (longer.seconds - run.seconds);
-        (longer.instructions - run.instructions - by_the_clock) / figure.count() as f64
+        shorter.difference(&longer, figure.count(), |run| run.instructions)
     };
     let ours: Vec<f64> = figures
         .iter()

@@ -42,8 +42,7 @@ pub fn train(programs: &Path, certificates: &Path) {
 
 /// Sends chats through one gateway to another one, by TLS and this version of HTTP.
 fn train_tls(programs: &Path, certificates: &Path, version: &str, provider: &Provider) {
-    let folder = certificates;
-    let certificate = folder.join("certificate.pem");
+    let certificate = certificates.join("certificate.pem");
     let [front, front_admin, back, back_admin] = free_addresses();
     let behind = routes(&Endpoints {
         listen: back,
@@ -51,7 +50,7 @@ fn train_tls(programs: &Path, certificates: &Path, version: &str, provider: &Pro
         provider: provider.address,
         tls: Some(TlsFiles {
             certificate: certificate.clone(),
-            key: folder.join("key.pem"),
+            key: certificates.join("key.pem"),
         }),
         provider_http2: false,
     });
@@ -75,7 +74,7 @@ fn train_tls(programs: &Path, certificates: &Path, version: &str, provider: &Pro
     .replace("sk-provider-credential", "sk-demo")
     .replace("provider-model-2026-08", "bench-model");
     let mut gateways = [("behind", behind), ("before", before)].map(|(name, text)| {
-        let config = folder.join(format!("{name}.yaml"));
+        let config = certificates.join(format!("{name}.yaml"));
         fs::write(&config, text).expect("a file can be written");
         let mut command = Command::new(programs.join("headgate"));
         command.arg("run").arg("--config").arg(config);

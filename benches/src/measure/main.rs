@@ -77,8 +77,8 @@ async fn measure(options: &Options) {
     let mut rows = cost::measure(&targets, scale).await;
     let resident = cost::resident(&targets);
     let added = rate::measure(&targets, scale).await;
-    let (first_events, later_events) = streams::measure(&targets, scale).await;
-    publish(report, "streams", &later_events);
+    let (first_events, all_events) = streams::measure(&targets, scale).await;
+    publish(report, "streams", &all_events);
     match system_calls::measure(&targets).await {
         Some(calls) => publish(report, "system calls", &calls),
         None => println!("\nsystem calls are not counted: strace is missing or may not attach"),

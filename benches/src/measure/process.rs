@@ -91,31 +91,30 @@ impl PinnedProgram {
 
     /// The resident memory of all processes in KiB.
     pub fn resident_kib(&self) -> f64 {
-        self.memory_kib(&["Rss:"])
+        self.memory_kib("Rss:")
     }
 
     /// The memory in KiB that no other process shares, and how much of it is not merely pages of files.
     pub fn private_kib(&self) -> [f64; 2] {
-        let dirty = self.memory_kib(&["Private_Dirty:"]);
-        [dirty + self.memory_kib(&["Private_Clean:"]), dirty]
+        let dirty = self.memory_kib("Private_Dirty:");
+        [dirty + self.memory_kib("Private_Clean:"), dirty]
     }
 
-    fn memory_kib(&self, fields: &[&str]) -> f64 {
-        let mut sum = 0.0;
-        for id in self.process_ids() {
+    fn memory_kib(&self, field: &str) -> f64 {
+        let memory = self.process_ids().into_iter().map(|id| {
             let path = format!("/proc/{id}/smaps_rollup");
             let memory = fs::read_to_string(path).expect("its memory is shown to its parent");
-            for line in memory.lines() {
-                let mut words = line.split_whitespace();
-                if words.next().is_some_and(|name| fields.contains(&name)) {
-                    sum += words
-                        .next()
-                        .and_then(|kib| kib.parse().ok())
-                        .unwrap_or(f64::NAN);
-                }
-            }
-        }
-        sum
+            let mut lines = memory.lines();
+            let kib = lines.find_map(|line| {
+                line.strip_prefix(field)?
+                    .split_whitespace()
+                    .next()?
+                    .parse::<f64>()
+                    .ok()
+            });
+            kib.unwrap_or(f64::NAN)
+        });
+        memory.sum()
     }
 
     /// The process that was started, and its children.

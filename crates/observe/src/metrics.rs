@@ -11,7 +11,7 @@ use super::certificate_metrics::CertificateMetrics;
 use super::channel_metrics::ChannelMetrics;
 use super::cost_metrics::CostMetrics;
 use super::create_metrics::PaidCreateMetrics;
-use super::exchange_labels::{ExchangeLabels, ExchangeSeriesKey, HasExchangeLabels};
+use super::exchange_labels::{ExchangeLabels, ExchangeSeriesKey};
 use super::fallback_metrics::FallbackMetrics;
 use super::finished_exchange::FinishedExchange;
 use super::open_requests::OpenRequests;
@@ -28,6 +28,7 @@ use super::translation_metrics::TranslationMetrics;
 use super::wait_times::{WaitTimeMetrics, WaitTimeSeries};
 use duration_buckets::DURATION_BUCKETS;
 use foldhash::fast::RandomState;
+use hashbrown::HashMap;
 use headgate_core::feature::exchange_recorder::ExchangeRecorder;
 use headgate_core::feature::metrics::{FeatureMetrics, raise, registered};
 use headgate_core::feature::{FeatureList, FeatureTypeMap};
@@ -38,7 +39,6 @@ use prometheus::{
     Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
     IntGauge, Opts, Registry, TextEncoder,
 };
-use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -335,7 +335,7 @@ impl Metrics {
             .series
             .read()
             .unwrap_or_else(PoisonError::into_inner)
-            .get(&labels as &dyn HasExchangeLabels)
+            .get(&labels)
         {
             return series.clone();
         }
@@ -347,7 +347,7 @@ impl Metrics {
         series
     }
 
-    fn new_series(&self, labels: ExchangeLabels<'_>) -> ExchangeSeries {
+    fn new_series(&self, labels: ExchangeLabels<&str>) -> ExchangeSeries {
         let ExchangeLabels {
             route,
             channel,

@@ -125,7 +125,7 @@ fn attempt_span(
     let outcome = attempt.outcome.unwrap_or("interrupted");
     let is_error = !matches!(outcome, "success" | "interrupted");
     let mut attributes = AttributeList::default();
-    attributes.shared("server.address", &target.host);
+    attributes.copy("server.address", &target.host);
     attributes.number("server.port", target.port.into());
     if let Some(status) = attempt.status {
         attributes.number("http.response.status_code", status.into());
@@ -143,7 +143,7 @@ fn attempt_span(
         &target.host,
         target.model.as_ref(),
     );
-    attributes.shared("headgate.channel", &target.channel);
+    attributes.copy("headgate.channel", &target.channel);
     attributes.number("headgate.attempt", index as i64 + 1);
     if let Some(credential) = target.credential {
         attributes.number("headgate.credential", credential as i64 + 1);
@@ -189,14 +189,14 @@ fn add_request(attributes: &mut AttributeList, summary: &ExchangeSummary) {
     if let Some(agent) = &summary.user_agent {
         attributes.text("user_agent.original", agent.clone());
     }
-    attributes.shared("headgate.request_id", &summary.request_id);
-    attributes.shared("headgate.route", &summary.route);
-    attributes.shared("headgate.revision", &summary.revision);
+    attributes.copy("headgate.request_id", &summary.request_id);
+    attributes.copy("headgate.route", &summary.route);
+    attributes.copy("headgate.revision", &summary.revision);
     if let Some(caller) = &summary.caller {
-        attributes.shared("headgate.caller", caller);
+        attributes.copy("headgate.caller", caller);
     }
     if let Some(run) = &summary.run {
-        attributes.shared("headgate.run", run);
+        attributes.copy("headgate.run", run);
     }
     if let Some(protocol) = summary.protocol {
         attributes.text("headgate.protocol", protocol.name());
@@ -244,7 +244,7 @@ fn add_generation(
         attributes.text("gen_ai.provider.name", provider);
     }
     if let Some(model) = model {
-        attributes.shared("gen_ai.request.model", model);
+        attributes.copy("gen_ai.request.model", model);
     }
     if let Some(output) = names.output_type {
         attributes.text("gen_ai.output.type", output);
@@ -349,7 +349,7 @@ impl AttributeList {
         self.push(Bytes::from_static(name.as_bytes()), text_value(value));
     }
 
-    fn shared(&mut self, name: &'static str, value: &str) {
+    fn copy(&mut self, name: &'static str, value: &str) {
         self.text(name, Bytes::copy_from_slice(value.as_bytes()));
     }
 
