@@ -22,12 +22,6 @@ impl RequestId {
     }
 }
 
-impl Default for RequestId {
-    fn default() -> Self {
-        Self(Arc::new(HeaderValue::from_static("")))
-    }
-}
-
 impl<const N: usize> From<[u8; N]> for RequestId {
     fn from(text: [u8; N]) -> Self {
         Self::from_shared(Bytes::from_owner(text))

@@ -267,11 +267,7 @@ impl GatewayClientConnection {
             view.state.set(ExchangeTraceId(*trace.trace_id.bytes()));
             record.trace = Some(trace);
         }
-        let details = OpenRequestLabels {
-            id: view.id.clone(),
-            route: route.name.clone(),
-            ..OpenRequestLabels::default()
-        };
+        let details = OpenRequestLabels::new(view.id.clone(), route.name.clone());
         let open = self
             .gateway
             .metrics

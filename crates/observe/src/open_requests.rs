@@ -24,7 +24,7 @@ pub struct OpenRequest {
 }
 
 /// What is known about a request in flight so far.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct OpenRequestLabels {
     pub id: RequestId,
     pub route: Arc<str>,
@@ -60,6 +60,20 @@ pub struct OpenRequestGuard<'o> {
     requests: &'o OpenRequests,
     key: usize,
     request: Arc<OpenRequest>,
+}
+
+impl OpenRequestLabels {
+    /// What is known when a route was found.
+    pub fn new(id: RequestId, route: Arc<str>) -> Self {
+        Self {
+            id,
+            route,
+            caller: None,
+            model: None,
+            channel: None,
+            streamed: false,
+        }
+    }
 }
 
 impl OpenRequests {
@@ -175,15 +189,15 @@ mod tests {
     fn a_request_is_listed_from_its_start_to_its_end() {
         let requests = OpenRequests::default();
         let started = Instant::now() - Duration::from_secs(9);
-        let details = OpenRequestLabels {
-            id: "req_1".into(),
-            ..OpenRequestLabels::default()
-        };
+        let details = OpenRequestLabels::new("req_1".into(), "chat".into());
         let open = requests.add(started, details);
         let silent_since = started + Duration::from_secs(4);
         open.request().waits_for(WaitSide::Client, silent_since);
         open.request().update(|details| details.streamed = true);
-        let _other = requests.add(Instant::now(), OpenRequestLabels::default());
+        let _other = requests.add(
+            Instant::now(),
+            OpenRequestLabels::new("req_2".into(), "chat".into()),
+        );
 
         let states = requests.states();
         assert_eq!(states.len(), 2);

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 /// What the gateway knows of an exchange beyond its messages.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ExchangeProperties {
     /// `request.id`, `x_request_id`
     pub id: RequestId,

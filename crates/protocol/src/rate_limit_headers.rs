@@ -3,6 +3,7 @@
 use super::date::rfc3339;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
+use smallvec::SmallVec;
 use std::time::Duration;
 
 /// The maximum number of headers: three for each unit.
@@ -52,7 +53,7 @@ pub fn headers(
 ) -> Vec<(HeaderName, HeaderValue)> {
     // All values are slices of one piece of memory, since every response has these headers.
     let mut values = String::with_capacity(VALUES_BYTES);
-    let mut ends = Vec::with_capacity(HEADERS_MAX);
+    let mut ends = SmallVec::<[_; HEADERS_MAX]>::new();
     for (counted, status) in limits {
         let [limit, remaining, reset] = match counted {
             RateLimitUnit::Requests => &format.requests,

@@ -176,11 +176,9 @@ mod tests {
         let waiting = Duration::from_secs(seconds);
         OpenRequestState {
             details: OpenRequestLabels {
-                id: "req_1".into(),
-                route: "chat".into(),
                 caller: Some(caller.into()),
                 channel: Some("main".into()),
-                ..OpenRequestLabels::default()
+                ..OpenRequestLabels::new("req_1".into(), "chat".into())
             },
             age: waiting,
             waits_for: side,

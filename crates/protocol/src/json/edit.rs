@@ -11,6 +11,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use smallvec::SmallVec;
+
 use super::{DocumentNode, ValueKind, pointer_token};
 use container::ContainerEdit;
 
@@ -27,7 +29,8 @@ pub struct JsonEdits {
 /// An edited body in segments, some from the original, some new.
 #[derive(Clone, Debug, Default)]
 pub struct BodySegments {
-    parts: Vec<Bytes>,
+    /// What is before the model, the model, and what is after it.
+    parts: SmallVec<[Bytes; 3]>,
 }
 
 #[derive(Clone, Debug)]
@@ -77,7 +80,8 @@ impl JsonEdits {
 
     /// The edited body. `body` is the body of the document that the edits were made for.
     pub fn apply(&self, body: &Bytes) -> BodySegments {
-        let mut parts = Vec::with_capacity(1 + 2 * (self.replaced.len() + self.containers.len()));
+        let mut parts =
+            SmallVec::with_capacity(1 + 2 * (self.replaced.len() + self.containers.len()));
         let mut push = |part: Bytes| {
             if !part.is_empty() {
                 parts.push(part);
@@ -203,9 +207,9 @@ impl JsonEdits {
         &mut self.containers[index]
     }
 
-    /// The edits that apply, in the order of the body, without overlaps.
-    fn settled(&self) -> Vec<SpanReplacement> {
-        let mut changes = Vec::with_capacity(self.replaced.len() + self.containers.len());
+    /// The edits that apply, in the order of the body, without overlaps; most requests change the model only.
+    fn settled(&self) -> SmallVec<[SpanReplacement; 1]> {
+        let mut changes = SmallVec::with_capacity(self.replaced.len() + self.containers.len());
         // Reversed, so that the stable sort puts the last edit of a range first.
         changes.extend(self.replaced.iter().rev().cloned());
         for container in &self.containers {
@@ -267,7 +271,7 @@ impl FromIterator<Bytes> for BodySegments {
 
 impl IntoIterator for BodySegments {
     type Item = Bytes;
-    type IntoIter = std::vec::IntoIter<Bytes>;
+    type IntoIter = smallvec::IntoIter<[Bytes; 3]>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.parts.into_iter()

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use bytes::Bytes;
+use smallvec::SmallVec;
 
 use super::super::{DocumentNode, ValueKind, pointer_token, quoted};
 use super::SpanReplacement;
@@ -128,7 +129,7 @@ impl ContainerEdit {
     }
 
     /// Appends the replacements of spans that these edits amount to.
-    pub fn changes(&self, changes: &mut Vec<SpanReplacement>) {
+    pub fn changes(&self, changes: &mut SmallVec<[SpanReplacement; 1]>) {
         let mut last_kept: Option<usize> = None;
         for (index, child) in self.children.iter().enumerate() {
             if !self.removed.contains(&index) {
@@ -162,7 +163,7 @@ impl ContainerEdit {
     }
 
     /// `last_kept` is the end of the last original child that is not removed.
-    fn insertions(&self, last_kept: Option<usize>, changes: &mut Vec<SpanReplacement>) {
+    fn insertions(&self, last_kept: Option<usize>, changes: &mut SmallVec<[SpanReplacement; 1]>) {
         let mut insert = |at: usize, with: Vec<u8>| {
             if !with.is_empty() {
                 let with = with.into();
