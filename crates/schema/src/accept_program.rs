@@ -1,5 +1,6 @@
 //! Accept programs: schemas flattened into tables, which prove that a body is valid faster than the validator does.
 
+mod base64_pattern;
 mod compile;
 mod conjunction;
 mod discriminator;
@@ -12,6 +13,7 @@ mod vocabulary;
 #[cfg(test)]
 mod tests;
 
+use base64_pattern::Base64Pattern;
 use headgate_protocol::json::tape_values::{JsonSchemaTapeAdapter, is_integer};
 use headgate_protocol::json::{DocumentNode, ValueKind};
 use jsonschema::Validator;
@@ -34,8 +36,14 @@ pub(super) enum SchemaVerdict {
 /// into one node, so that an object is read once, however many schemas describe it.
 pub(super) struct AcceptProgram {
     nodes: Box<[Node]>,
-    /// Validators of single keywords that only `jsonschema` knows, such as `pattern`.
-    judges: Box<[Validator<JsonSchemaTapeAdapter>]>,
+    judges: Box<[KeywordJudge]>,
+}
+
+/// Decides about a single keyword that programs do not compute themselves.
+enum KeywordJudge {
+    Base64(Base64Pattern),
+    /// Only `jsonschema` knows the keyword, such as another `pattern`.
+    Validator(Box<Validator<JsonSchemaTapeAdapter>>),
 }
 
 /// The index of a node in its program.
@@ -61,7 +69,7 @@ struct Node {
     /// Replaces everything else for objects.
     switch: Option<Box<Switch>>,
     branches: Box<[Branch]>,
-    /// The keywords left to `jsonschema`: the kinds they apply to, and the index of the validator.
+    /// The keywords that judges decide: the kinds they apply to, and the index of the judge.
     judges: Box<[(KindSet, u32)]>,
 }
 
@@ -152,8 +160,8 @@ impl AcceptProgram {
         own.and_then(of_branches).and_then(|| {
             let judges = node.judges.iter();
             let mut relevant = judges.filter(|(kinds, _)| kinds.contains(kind));
-            let valid = |judge: u32| self.judges[judge as usize].is_valid(value);
-            SchemaVerdict::from(relevant.all(|(_, judge)| valid(*judge)))
+            let admits = |judge: u32| self.judges[judge as usize].admits(value);
+            SchemaVerdict::from(relevant.all(|(_, judge)| admits(*judge)))
         })
     }
 
@@ -209,6 +217,15 @@ impl AcceptProgram {
                 CountRange { min: 1, max: 1 }.check_count(verdicts)
             }
             Branch::Not(node) => !self.check_node(*node, value),
+        }
+    }
+}
+
+impl KeywordJudge {
+    fn admits(&self, value: DocumentNode<'_>) -> bool {
+        match self {
+            Self::Base64(pattern) => pattern.admits(value),
+            Self::Validator(validator) => validator.is_valid(value),
         }
     }
 }

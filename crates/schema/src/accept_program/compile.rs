@@ -1,5 +1,6 @@
 //! Compiles schemas to accept programs: one node for each set of schemas that apply to the same value.
 
+use super::base64_pattern::Base64Pattern;
 use super::conjunction::{BranchSchemas, Conjunction, MemberSchemas};
 use super::discriminator::Discriminator;
 use super::knowledge::{KnownMemberStates, MemberState};
@@ -7,11 +8,9 @@ use super::literal::Literal;
 use super::object::{MemberName, ObjectRules};
 use super::scalar::{CountRange, KindSet, NumberRange};
 use super::vocabulary::is_supported;
-use super::{AcceptProgram, ArrayRules, Branch, Node, NodeIndex, Switch};
+use super::{AcceptProgram, ArrayRules, Branch, KeywordJudge, Node, NodeIndex, Switch};
 use crate::build_validator;
 use headgate_protocol::json::ValueKind;
-use headgate_protocol::json::tape_values::JsonSchemaTapeAdapter;
-use jsonschema::Validator;
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -53,7 +52,7 @@ struct AcceptProgramCompiler<'s> {
     indices: HashMap<SourceKey<'s>, NodeIndex>,
     /// The sources of nodes that have an index and are still to be built, in the order of their indices.
     pending: VecDeque<NodeSource<'s>>,
-    judges: Vec<Validator<JsonSchemaTapeAdapter>>,
+    judges: Vec<KeywordJudge>,
     /// The indices of the judges by the addresses of their keywords' values.
     judge_indices: HashMap<*const Value, u32>,
 }
@@ -229,7 +228,7 @@ impl<'s> AcceptProgramCompiler<'s> {
         branches.collect()
     }
 
-    /// The judges of the keywords that are left to `jsonschema`.
+    /// The judges of the keywords that programs do not compute themselves.
     fn judges(&mut self, rules: &mut Conjunction<'s>) -> Box<[(KindSet, u32)]> {
         let mut judges = Vec::new();
         for (kinds, keyword, value) in std::mem::take(&mut rules.judge_keywords) {
@@ -246,11 +245,24 @@ impl<'s> AcceptProgramCompiler<'s> {
         if let Some(index) = self.judge_indices.get(&address) {
             return Some(*index);
         }
-        let schema = Value::from_iter([(keyword, value.clone())]);
-        self.judges.push(build_validator(&schema).ok()?);
+        self.judges.push(KeywordJudge::new(keyword, value)?);
         let index = self.judges.len() as u32 - 1;
         self.judge_indices.insert(address, index);
         Some(index)
+    }
+}
+
+impl KeywordJudge {
+    /// `None` if the keyword cannot be judged by itself.
+    fn new(keyword: &str, value: &Value) -> Option<Self> {
+        if keyword == "pattern"
+            && let Some(pattern) = Base64Pattern::parse(value)
+        {
+            return Some(Self::Base64(pattern));
+        }
+        let schema = Value::from_iter([(keyword, value.clone())]);
+        let validator = build_validator(&schema).ok()?;
+        Some(Self::Validator(Box::new(validator)))
     }
 }
 

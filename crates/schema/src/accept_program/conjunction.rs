@@ -25,7 +25,7 @@ pub struct Conjunction<'s> {
     pub members: Vec<MemberSchemas<'s>>,
     pub required: BTreeSet<&'s str>,
     pub branches: Vec<BranchSchemas<'s>>,
-    /// Keywords that are left to `jsonschema`: the kinds they apply to, the word, and its value.
+    /// Keywords that are left to judges: the kinds they apply to, the word, and its value.
     pub judge_keywords: Vec<(KindSet, &'s str, &'s Value)>,
 }
 

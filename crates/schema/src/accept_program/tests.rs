@@ -1,5 +1,6 @@
 //! Tests that programs and validators agree. A program that does not know is never wrong.
 
+mod base64_patterns;
 mod corpus;
 mod keyword_table;
 mod keywords;
