@@ -130,8 +130,11 @@ pub(crate) async fn send_last_reply_h1(session: &mut Http1ServerSession, reply: 
         body,
     } = reply;
     headers.insert(header::CONTENT_LENGTH, body.len().into());
+    session.close_after_response();
     // The client may already have disconnected.
-    let _ = session.write_last(status, &headers, &body).await;
+    if session.write_head(status, &headers).await.is_ok() {
+        let _ = session.write_body(body, true).await;
+    }
     close_and_discard_h1(session).await;
 }
 
@@ -140,7 +143,7 @@ pub(crate) async fn send_last_reply_h1(session: &mut Http1ServerSession, reply: 
 async fn close_and_discard_h1(session: &mut Http1ServerSession) {
     let discarded = async {
         session.shutdown().await;
-        session.discard(DISCARD_BYTES_MAX).await;
+        session.discard(DISCARD_BYTES_MAX as u64).await;
     };
     let _ = fast_timeout(DISCARD_H1, discarded).await;
 }

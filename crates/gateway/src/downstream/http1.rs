@@ -17,7 +17,7 @@ mod tests;
 use crate::listen::client_departure::ClientDepartureWatch;
 use crate::read_buffer::{give_room_back, take_room};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use head_scan::{EmptyLines, find_head_end};
+use head_scan::{find_head_end, find_head_start};
 use http::HeaderMap;
 use pingora_core::protocols::Stream;
 use read_error::Http1ReadError;
@@ -65,7 +65,6 @@ pub struct Http1ServerSession {
 /// A head that is arriving.
 #[derive(Default)]
 struct HeadInProgress {
-    empty_lines: EmptyLines,
     /// Number of its bytes that have arrived and do not contain its end.
     scanned: usize,
     /// Maximum size, in bytes.
@@ -116,16 +115,6 @@ impl Http1ServerSession {
         self.requests_left -= 1;
     }
 
-    /// Whether a byte of the head has arrived.
-    pub fn has_begun(&self) -> bool {
-        self.head.has_begun
-    }
-
-    /// Whether a byte of the head, or of an empty line before it, has arrived.
-    pub fn has_received(&self) -> bool {
-        self.head.has_received
-    }
-
     /// Reads the head; returns `false` if the client closes the connection before it sends one.
     ///
     /// # Errors
@@ -142,7 +131,7 @@ impl Http1ServerSession {
                 return Poll::Ready(Ok(true));
             }
             let read = ready!(self.poll_fill(context, HEAD_ROOM));
-            if !matches!(read, Ok(1..)) && !self.has_begun() {
+            if !matches!(read, Ok(1..)) && !self.head.has_begun {
                 return Poll::Ready(Ok(false));
             }
             if read? == 0 {
@@ -262,22 +251,11 @@ impl Http1ServerSession {
     }
 
     /// Discards what the client sends, up to `bytes_max` bytes, until it closes the connection.
-    pub async fn discard(&mut self, bytes_max: usize) {
+    pub async fn discard(&mut self, bytes_max: u64) {
         self.received = BytesMut::new();
-        let mut left = bytes_max;
-        poll_fn(|context| {
-            while left > 0 {
-                let mut scratch = [MaybeUninit::uninit(); SCRATCH_BYTES];
-                let mut read = ReadBuf::uninit(&mut scratch);
-                let polled = Pin::new(&mut self.stream).poll_read(context, &mut read);
-                if ready!(polled).is_err() || read.filled().is_empty() {
-                    break;
-                }
-                left = left.saturating_sub(read.filled().len());
-            }
-            Poll::Ready(())
-        })
-        .await
+        let mut rest = (&mut self.stream).take(bytes_max);
+        // The connection is no longer used, so an error does not matter.
+        let _ = tokio::io::copy(&mut rest, &mut tokio::io::sink()).await;
     }
 
     /// Ends the response, and returns the connection if it can carry another request.
@@ -298,10 +276,9 @@ impl Http1ServerSession {
         }
         head.has_received = true;
         if !head.has_begun {
-            let skipped = head.empty_lines.skip(&self.received);
-            let skipped = skipped.ok_or(Http1ReadError::RequestLine)?;
-            self.received.advance(skipped);
-            head.has_begun = !self.received.is_empty();
+            let start = find_head_start(&self.received).ok_or(Http1ReadError::RequestLine)?;
+            self.received.advance(start);
+            head.has_begun = !matches!(*self.received, [] | [b'\r']);
             if !head.has_begun {
                 return Ok(None);
             }

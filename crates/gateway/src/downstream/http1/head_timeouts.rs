@@ -26,10 +26,10 @@ impl Http1ServerSession {
                 return Poll::Ready(read);
             }
             // Empty lines start the deadline, too, but no request.
-            if self.has_received() && late.poll(limits.head_timeout, context).is_ready() {
+            if self.head.has_received && late.poll(limits.head_timeout, context).is_ready() {
                 return Poll::Ready(Ok(false));
             }
-            if self.has_begun() {
+            if self.head.has_begun {
                 return Poll::Pending;
             }
             let over = match closing.poll_reached(context) {

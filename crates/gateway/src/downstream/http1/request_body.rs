@@ -67,23 +67,21 @@ impl Http1RequestBody {
         };
         let mut data = BytesMut::with_capacity(received.len());
         let mut at = 0;
-        loop {
+        let end = loop {
             match grammar.scan(received, at) {
                 ChunkScanResult::Data(range) => {
                     at = range.end;
                     data.extend_from_slice(&received[range]);
                 }
-                ChunkScanResult::Open => {
-                    received.clear();
-                    return Ok(data.freeze());
-                }
+                ChunkScanResult::Open => break received.len(),
                 ChunkScanResult::End(end) => {
-                    received.advance(end);
                     *self = Self::Ended;
-                    return Ok(data.freeze());
+                    break end;
                 }
                 ChunkScanResult::Violation => return Err(Http1ReadError::Chunks),
             }
-        }
+        };
+        received.advance(end);
+        Ok(data.freeze())
     }
 }

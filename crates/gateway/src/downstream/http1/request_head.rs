@@ -65,10 +65,9 @@ impl Http1RequestHead {
         let method = request.method.unwrap_or_default().as_bytes();
         parts.method = Method::from_bytes(method).map_err(|_| Http1ReadError::RequestLine)?;
         parts.uri = Uri::from_maybe_shared(target.clone()).map_err(|_| Http1ReadError::Target)?;
-        parts.version = match request.version {
-            Some(1) => Version::HTTP_11,
-            _ => Version::HTTP_10,
-        };
+        if request.version != Some(1) {
+            parts.version = Version::HTTP_10;
+        }
         let length_fields = append_fields(&mut parts.headers, request.headers, &raw)?;
         let keeps_connection = keeps_connection(parts.version, &parts.headers);
         Ok(Self {

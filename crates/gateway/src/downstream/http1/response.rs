@@ -1,15 +1,13 @@
 //! Writes the response of a request to its HTTP/1.1 connection.
 
 use super::Http1ServerSession;
-use super::response_writer::{ConnectionOption, ResponseBodyFraming, encode_head};
+use super::response_writer::{ResponseBodyFraming, encode_head};
 use crate::deadline::{DeadlineElapsed, in_time};
 use bytes::{Buf, Bytes};
 use http::{HeaderMap, Method, StatusCode, header};
-use std::future::poll_fn;
-use std::io::{self, IoSlice, Write};
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncWrite, AsyncWriteExt};
+use std::io::{self, Cursor, Write};
+use std::pin::pin;
+use tokio::io::AsyncWriteExt;
 
 /// The end of a chunked body (RFC 9112, section 7.1).
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
@@ -30,9 +28,7 @@ pub(super) struct ResponseInProgress {
 #[derive(Default)]
 struct UnsentBytes {
     /// The head of the response, and the size of a chunk.
-    head: Vec<u8>,
-    /// How many bytes of it were sent.
-    head_sent: usize,
+    head: Cursor<Vec<u8>>,
     data: Bytes,
     tail: &'static [u8],
 }
@@ -49,7 +45,7 @@ impl Http1ServerSession {
     /// The connection broke.
     pub async fn write_continue(&mut self) -> io::Result<()> {
         // Goes before the head of the response, even if this write is dropped.
-        self.response.unsent.head = b"HTTP/1.1 100 Continue\r\n\r\n".to_vec();
+        self.response.unsent.head = Cursor::new(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec());
         self.write_unsent().await
     }
 
@@ -63,21 +59,6 @@ impl Http1ServerSession {
             ResponseBodyFraming::Length(_) => Ok(()),
             _ => self.write_unsent().await,
         }
-    }
-
-    /// Writes the last response of the connection.
-    ///
-    /// # Errors
-    /// The connection broke, or the client did not take it in time.
-    pub async fn write_last(
-        &mut self,
-        status: StatusCode,
-        headers: &HeaderMap,
-        body: &Bytes,
-    ) -> io::Result<()> {
-        self.keeps_connection = false;
-        self.begin_response(status, headers);
-        self.write_body(body.clone(), true).await
     }
 
     /// Writes a piece of the body, and its end after the last one.
@@ -109,44 +90,38 @@ impl Http1ServerSession {
         let body = ResponseBodyFraming::declared_by(status, headers, is_head_request);
         self.keeps_connection &= body != ResponseBodyFraming::Connection;
         let connection = match self.keeps_connection {
-            true => ConnectionOption::KeepAlive,
-            false if headers.contains_key(header::UPGRADE) => ConnectionOption::UpgradeAndClose,
-            false => ConnectionOption::Close,
+            true => "keep-alive",
+            // The client must change the protocol, on another connection.
+            false if headers.contains_key(header::UPGRADE) => "upgrade, close",
+            false => "close",
         };
         self.response.status = Some(status);
         self.response.body = body;
-        encode_head(&mut self.response.unsent.head, status, headers, connection);
+        let head = self.response.unsent.head.get_mut();
+        encode_head(head, status, headers, connection);
     }
 
     async fn write_unsent(&mut self) -> io::Result<()> {
-        if self.response.unsent.is_empty() && self.response.is_flushed {
+        let ResponseInProgress {
+            unsent, is_flushed, ..
+        } = &mut self.response;
+        if *is_flushed && !unsent.all().has_remaining() {
             return Ok(());
         }
-        let writing = pin!(in_time(
-            self.write_timeout,
-            poll_fn(|context| self.poll_write_unsent(context)),
-        ));
+        *is_flushed = false;
+        let stream = &mut self.stream;
+        let writing = pin!(in_time(self.write_timeout, async {
+            stream.write_all_buf(&mut unsent.all()).await?;
+            // Frees what it took.
+            *unsent = UnsentBytes::default();
+            stream.flush().await?;
+            *is_flushed = true;
+            Ok(())
+        }));
         match writing.await {
             Ok(written) => written,
             Err(DeadlineElapsed) => Err(io::ErrorKind::TimedOut.into()),
         }
-    }
-
-    fn poll_write_unsent(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let unsent = &mut self.response.unsent;
-        self.response.is_flushed = false;
-        while !unsent.is_empty() {
-            let slices =
-                [&unsent.head[unsent.head_sent..], &unsent.data, unsent.tail].map(IoSlice::new);
-            let stream = Pin::new(&mut self.stream);
-            match ready!(stream.poll_write_vectored(context, &slices))? {
-                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                written => unsent.advance(written),
-            }
-        }
-        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
-        self.response.is_flushed = true;
-        Poll::Ready(Ok(()))
     }
 }
 
@@ -172,7 +147,7 @@ impl ResponseInProgress {
             }
             ResponseBodyFraming::Chunked => {
                 // Writing to memory does not fail.
-                let _ = write!(unsent.head, "{:X}\r\n", data.len());
+                let _ = write!(unsent.head.get_mut(), "{:X}\r\n", data.len());
                 unsent.data = data;
                 unsent.tail = match is_end {
                     true => CHUNK_END_AND_LAST_CHUNK,
@@ -187,27 +162,12 @@ impl ResponseInProgress {
 }
 
 impl UnsentBytes {
-    fn is_empty(&self) -> bool {
-        self.head.is_empty() && !self.has_piece()
+    fn all(&mut self) -> impl Buf {
+        let body = (&mut self.data).chain(&mut self.tail);
+        (&mut self.head).chain(body)
     }
 
     fn has_piece(&self) -> bool {
-        !self.data.is_empty() || !self.tail.is_empty()
-    }
-
-    /// Removes `count` bytes that were sent, and frees what they took.
-    fn advance(&mut self, count: usize) {
-        let of_head = count.min(self.head.len() - self.head_sent);
-        let of_data = (count - of_head).min(self.data.len());
-        self.head_sent += of_head;
-        self.data.advance(of_data);
-        self.tail = &self.tail[count - of_head - of_data..];
-        if self.head_sent == self.head.len() {
-            self.head = Vec::new();
-            self.head_sent = 0;
-        }
-        if self.data.is_empty() {
-            self.data = Bytes::new();
-        }
+        self.data.has_remaining() || self.tail.has_remaining()
     }
 }

@@ -20,15 +20,6 @@ pub enum ResponseBodyFraming {
     Connection,
 }
 
-/// What the head of a response says about its connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnectionOption {
-    KeepAlive,
-    Close,
-    /// The client must change the protocol, on another connection.
-    UpgradeAndClose,
-}
-
 impl ResponseBodyFraming {
     /// The framing that a head declares.
     pub fn declared_by(status: StatusCode, headers: &HeaderMap, is_head_request: bool) -> Self {
@@ -48,12 +39,12 @@ impl ResponseBodyFraming {
     }
 }
 
-/// Appends the head of a response as it is sent.
+/// Appends the head of a response as it is sent; `connection` is what it says about its connection.
 pub fn encode_head(
     wire: &mut Vec<u8>,
     status: StatusCode,
     headers: &HeaderMap,
-    connection: ConnectionOption,
+    connection: &'static str,
 ) {
     wire.reserve(HEAD_BYTES);
     wire.extend_from_slice(b"HTTP/1.1 ");
@@ -69,12 +60,7 @@ pub fn encode_head(
         put_field(wire, wire_name(name), value);
     }
     put_field(wire, "Date", &date::get_cached_date());
-    let connection = HeaderValue::from_static(match connection {
-        ConnectionOption::KeepAlive => "keep-alive",
-        ConnectionOption::Close => "close",
-        ConnectionOption::UpgradeAndClose => "upgrade, close",
-    });
-    put_field(wire, "Connection", &connection);
+    put_field(wire, "Connection", &HeaderValue::from_static(connection));
     wire.extend_from_slice(b"\r\n");
 }
 
