@@ -14,6 +14,7 @@ from pathlib import Path
 import kubernetes_validate
 import yaml
 
+from benchmark import BenchmarkEntryTest  # noqa: F401  a test of this module
 from gateway import Gateway
 from package import PackageTest  # noqa: F401  a test of this module
 
