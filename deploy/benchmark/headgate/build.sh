@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 repository=${HEADGATE_REPOSITORY:?is not set: the address or the folder of a clone of Headgate}
 # A commit and not a branch, so that two runs weeks apart measure the same program.
-commit=${HEADGATE_COMMIT:-21f46c7552d1d89853d0465fe7390763eee36af1}
+commit=${HEADGATE_COMMIT:-6db4762c0f37524c144598a44cae45b2c1578a6e}
 
 if [ ! -d src ]; then git clone --quiet "$repository" src; fi
 # A folder of an earlier run has its own commit checked out.
