@@ -5,9 +5,9 @@ use super::response_writer::{ResponseBodyFraming, encode_head};
 use crate::deadline::{DeadlineElapsed, in_time};
 use bytes::{Buf, Bytes};
 use http::{HeaderMap, Method, StatusCode, header};
-use std::io::{self, Cursor, Write};
+use std::io::{self, Cursor, IoSlice, Write};
 use std::pin::pin;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 /// The end of a chunked body (RFC 9112, section 7.1).
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
@@ -20,8 +20,6 @@ pub(super) struct ResponseInProgress {
     status: Option<StatusCode>,
     body: ResponseBodyFraming,
     unsent: UnsentBytes,
-    /// Whether the connection holds back nothing of what was written.
-    is_flushed: bool,
 }
 
 /// What leaves with the next write, in this order. Kept here, so that a write that is dropped can be continued.
@@ -67,7 +65,8 @@ impl Http1ServerSession {
     /// The connection broke, the client did not take the piece in time, or the body ends before its declared length.
     pub async fn write_body(&mut self, data: Bytes, is_end: bool) -> io::Result<()> {
         // A write that was dropped is continued first.
-        if self.response.unsent.has_piece() {
+        let unsent = &self.response.unsent;
+        if !unsent.data.is_empty() || !unsent.tail.is_empty() {
             self.write_unsent().await?;
         }
         self.response.push(data, is_end);
@@ -102,26 +101,16 @@ impl Http1ServerSession {
     }
 
     async fn write_unsent(&mut self) -> io::Result<()> {
-        let ResponseInProgress {
-            unsent, is_flushed, ..
-        } = &mut self.response;
-        if *is_flushed && !unsent.all().has_remaining() {
-            return Ok(());
-        }
-        *is_flushed = false;
-        let stream = &mut self.stream;
+        let (stream, unsent) = (&mut self.stream, &mut self.response.unsent);
         let writing = pin!(in_time(self.write_timeout, async {
-            stream.write_all_buf(&mut unsent.all()).await?;
+            unsent.write_to(stream).await?;
             // Frees what it took.
             *unsent = UnsentBytes::default();
-            stream.flush().await?;
-            *is_flushed = true;
-            Ok(())
+            // Also after a write that was dropped before its own.
+            stream.flush().await
         }));
-        match writing.await {
-            Ok(written) => written,
-            Err(DeadlineElapsed) => Err(io::ErrorKind::TimedOut.into()),
-        }
+        let written = writing.await;
+        written.unwrap_or_else(|DeadlineElapsed| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -162,12 +151,22 @@ impl ResponseInProgress {
 }
 
 impl UnsentBytes {
+    /// Like `write_all_buf`, which would make a list of 64 slices for each write.
+    async fn write_to(&mut self, stream: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+        let mut all = self.all();
+        while all.has_remaining() {
+            let mut slices = [IoSlice::new(&[]); 3];
+            let count = all.chunks_vectored(&mut slices);
+            match stream.write_vectored(&slices[..count]).await? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                written => all.advance(written),
+            }
+        }
+        Ok(())
+    }
+
     fn all(&mut self) -> impl Buf {
         let body = (&mut self.data).chain(&mut self.tail);
         (&mut self.head).chain(body)
-    }
-
-    fn has_piece(&self) -> bool {
-        self.data.has_remaining() || self.tail.has_remaining()
     }
 }
