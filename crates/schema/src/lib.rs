@@ -10,6 +10,7 @@ use headgate_protocol::json::tape_values::JsonSchemaTapeAdapter;
 use headgate_protocol::json::{DocumentNode, JsonDocument};
 use invalid_schema::invalid_schema;
 use jsonschema::error::ValidationErrorKind as Kind;
+use jsonschema::json::Json;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
@@ -143,10 +144,8 @@ impl CompiledSchema {
 ///
 /// # Errors
 /// The schema is invalid, or has a pattern that takes longer.
-fn build_validator(
-    schema: &Value,
-) -> Result<Validator<JsonSchemaTapeAdapter>, ValidationError<'_>> {
-    jsonschema::options_for::<JsonSchemaTapeAdapter>()
+fn build_validator<F: Json>(schema: &Value) -> Result<Validator<F>, ValidationError<'static>> {
+    jsonschema::options_for::<F>()
         .with_pattern_options(PatternOptions::regex())
         .build(schema)
 }

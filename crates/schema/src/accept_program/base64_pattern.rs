@@ -1,9 +1,10 @@
 //! Patterns that end in base64: a regular expression decides what is before it, and vectors of bytes the base64, which is
 //! long.
 
+use crate::build_validator;
 use headgate_protocol::json::DocumentNode;
+use jsonschema::Validator;
 use jsonschema::json::Node;
-use jsonschema::{PatternOptions, Validator};
 use serde_json::{Value, json};
 
 /// How such a pattern ends: base64 with spaces, tabs and line breaks anywhere before and after its padding.
@@ -31,9 +32,8 @@ impl Base64Pattern {
             return None;
         }
         let start = json!({"pattern": format!("{start}$")});
-        let options = jsonschema::options().with_pattern_options(PatternOptions::regex());
         Some(Self {
-            start: Some(options.build(&start).ok()?),
+            start: Some(build_validator(&start).ok()?),
         })
     }
 
