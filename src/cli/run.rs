@@ -81,6 +81,7 @@ pub fn gateway(
     log: ProcessLog,
     temporary_files: Vec<PathBuf>,
 ) -> Result<ReadyGateway, CommandError> {
+    MemoryTrim::before_start();
     let features = shared.list;
     let metrics = Arc::new(Metrics::new(shared.list, &shared.features));
     let shared_values = shared.features.clone();

@@ -11,7 +11,8 @@ use std::ffi::{c_int, c_long};
 pub struct Mimalloc;
 
 const WORD_BYTES: usize = size_of::<usize>();
-/// Milliseconds after which mimalloc itself gives freed memory back, if the process does not do so before.
+/// Milliseconds after which mimalloc itself gives freed memory back to the system, in a process that serves: so late that
+/// the process does so before.
 const PURGE_DELAY_MS: c_long = 600_000;
 /// `mi_option_purge_delay` of mimalloc.h.
 const PURGE_DELAY_OPTION: c_int = 15;
@@ -23,12 +24,14 @@ unsafe extern "C" {
 }
 
 impl Mimalloc {
-    /// Keeps freed memory with the process until [`Self::purge`]. Like all options, this one yields to its environment
-    /// variable (`MIMALLOC_PURGE_DELAY`).
+    /// Gives freed memory back to the system at once, from here on.
+    pub fn return_freed_memory() {
+        set_purge_delay(0);
+    }
+
+    /// Keeps freed memory with the process until [`Self::purge`].
     pub fn keep_freed_memory() {
-        // SAFETY: the option exists, and takes any number. It is a word that other threads may read meanwhile; they get
-        // the number before or the one after.
-        unsafe { mi_option_set_default(PURGE_DELAY_OPTION, PURGE_DELAY_MS) };
+        set_purge_delay(PURGE_DELAY_MS);
     }
 
     /// Gives freed memory back to the system, without what other threads keep for their next allocations.
@@ -36,6 +39,13 @@ impl Mimalloc {
         // SAFETY: any thread may call it at any time.
         unsafe { mi_collect(true) };
     }
+}
+
+/// Like all options, this one yields to its environment variable (`MIMALLOC_PURGE_DELAY`).
+fn set_purge_delay(ms: c_long) {
+    // SAFETY: the option exists, and takes any number. It is a word that other threads may read meanwhile; they get the
+    // number before or the one after.
+    unsafe { mi_option_set_default(PURGE_DELAY_OPTION, ms) };
 }
 
 // SAFETY: mimalloc returns blocks of at least the size that is asked for, or null, and aligns every block to a word. Each
@@ -89,6 +99,8 @@ mod tests {
         let purge_delay = || unsafe { mi_option_get(PURGE_DELAY_OPTION) };
         // The default of mimalloc 3, which no other option has.
         assert_eq!(purge_delay(), 1_000);
+        Mimalloc::return_freed_memory();
+        assert_eq!(purge_delay(), 0);
         Mimalloc::keep_freed_memory();
         assert_eq!(purge_delay(), PURGE_DELAY_MS);
     }

@@ -17,6 +17,12 @@ pub struct MemoryTrim {
 }
 
 impl MemoryTrim {
+    /// Gives freed memory back at once while the process builds what it serves: most of what this takes is freed soon, and
+    /// what it leaves would lie between, on pages that no later trim can give back.
+    pub fn before_start() {
+        Mimalloc::return_freed_memory();
+    }
+
     /// Keeps freed memory with the process from here on, until a check gives it back.
     pub fn start() -> Self {
         Mimalloc::keep_freed_memory();

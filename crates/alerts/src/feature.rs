@@ -39,7 +39,6 @@ impl Feature for AlertsFeature {
 
     fn background(&self) -> Option<BackgroundWork> {
         Some(BackgroundWork {
-            name: "alerts",
             is_awaited: true,
             run: |context| Box::pin(worker::run(context)),
         })

@@ -26,7 +26,6 @@ impl Feature for BatchFeature {
 
     fn background(&self) -> Option<BackgroundWork> {
         Some(BackgroundWork {
-            name: "batch poller",
             is_awaited: false,
             run: |context| Box::pin(poller::run(context)),
         })

@@ -1,4 +1,4 @@
-//! Runs the work of a feature in the background, with the configuration in use.
+//! Runs the work of features in the background, with the configuration in use.
 
 use crate::Gateway;
 use async_trait::async_trait;
@@ -6,16 +6,17 @@ use headgate_core::feature::background::{BackgroundContext, BackgroundSnapshot, 
 use pingora_core::server::ShutdownWatch;
 use pingora_core::services::background::BackgroundService;
 use std::sync::Arc;
+use tokio::task::JoinSet;
 
-/// The work of one feature.
+/// The work of all features, on one thread: none of it blocks.
 pub(crate) struct BackgroundWorkService {
     gateway: Arc<Gateway>,
-    work: BackgroundWork,
+    works: Vec<BackgroundWork>,
 }
 
 impl BackgroundWorkService {
-    pub(crate) fn new(gateway: Arc<Gateway>, work: BackgroundWork) -> Self {
-        Self { gateway, work }
+    pub(crate) fn new(gateway: Arc<Gateway>, works: Vec<BackgroundWork>) -> Self {
+        Self { gateway, works }
     }
 
     fn context(&self) -> BackgroundContext {
@@ -44,16 +45,30 @@ impl BackgroundWorkService {
 
 #[async_trait]
 impl BackgroundService for BackgroundWorkService {
-    async fn start(&self, mut shutdown: ShutdownWatch) {
-        let work = (self.work.run)(self.context());
-        if self.work.is_awaited {
-            work.await;
-            self.gateway.drain_state.background_ended();
-        } else {
-            tokio::select! {
-                () = work => {}
-                _ = shutdown.changed() => {}
-            }
+    async fn start(&self, shutdown: ShutdownWatch) {
+        // A task for each, so that one that panics ends no other.
+        let mut works = JoinSet::new();
+        for work in &self.works {
+            let running = (work.run)(self.context());
+            match work.is_awaited {
+                true => {
+                    let drain_state = self.gateway.drain_state.clone();
+                    works.spawn(async move {
+                        running.await;
+                        drain_state.background_ended();
+                    })
+                }
+                false => {
+                    let mut shutdown = shutdown.clone();
+                    works.spawn(async move {
+                        tokio::select! {
+                            () = running => {}
+                            _ = shutdown.changed() => {}
+                        }
+                    })
+                }
+            };
         }
+        while works.join_next().await.is_some() {}
     }
 }

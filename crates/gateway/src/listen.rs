@@ -182,16 +182,14 @@ impl ServerProcess {
             .add_service(background_service("prober", prober));
     }
 
-    /// Runs the work of features in the background, each on a thread of its own.
+    /// Runs the work of features in the background, on a separate thread.
     pub fn add_background_work(&mut self, gateway: &Arc<Gateway>, works: Vec<BackgroundWork>) {
-        for work in works {
-            if work.is_awaited {
-                self.drain_state.add_background();
-            }
-            let name = work.name;
-            let service = BackgroundWorkService::new(gateway.clone(), work);
-            self.server.add_service(background_service(name, service));
+        for _ in works.iter().filter(|work| work.is_awaited) {
+            self.drain_state.add_background();
         }
+        let service = BackgroundWorkService::new(gateway.clone(), works);
+        self.server
+            .add_service(background_service("features", service));
     }
 
     /// Exports traces, on a separate thread.

@@ -72,7 +72,6 @@ impl Feature for IdentityFeature {
 
     fn background(&self) -> Option<BackgroundWork> {
         Some(BackgroundWork {
-            name: "issuer keys",
             is_awaited: false,
             run: |context| Box::pin(key_fetch::run(context)),
         })

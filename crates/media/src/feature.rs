@@ -65,7 +65,6 @@ impl Feature for MediaFeature {
 
     fn background(&self) -> Option<BackgroundWork> {
         Some(BackgroundWork {
-            name: "media upkeep",
             is_awaited: false,
             run: |context| Box::pin(upkeep::run(context)),
         })

@@ -79,7 +79,6 @@ impl Feature for PromptLogFeature {
 
     fn background(&self) -> Option<BackgroundWork> {
         Some(BackgroundWork {
-            name: "prompt log",
             is_awaited: true,
             run: |context| Box::pin(worker::run(context)),
         })

@@ -67,7 +67,6 @@ impl Feature for UsageFeature {
 
     fn background(&self) -> Option<BackgroundWork> {
         Some(BackgroundWork {
-            name: "usage",
             is_awaited: false,
             run: |context| Box::pin(writer::run(context)),
         })

@@ -34,7 +34,6 @@ impl Feature for VideoFeature {
 
     fn background(&self) -> Option<BackgroundWork> {
         Some(BackgroundWork {
-            name: "callback worker",
             is_awaited: true,
             run: |context| Box::pin(background::run(context)),
         })

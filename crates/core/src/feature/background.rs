@@ -13,10 +13,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Work that begins when the process serves.
+/// Work that begins when the process serves. That of all features shares a thread, so that it must not block.
 pub struct BackgroundWork {
-    /// The name of its thread.
-    pub name: &'static str,
     /// Whether the process waits for its end, which it begins when [`BackgroundContext::ending`] is set. Other work is
     /// dropped as soon as the process is told to end.
     pub is_awaited: bool,
