@@ -168,6 +168,6 @@ fn short_path(path: &str) -> String {
 /// The pages of decisions, without their index.
 fn decisions() -> Vec<TextFile> {
     let mut pages = files_below(DECISIONS);
-    pages.retain(|page| !page.path.ends_with("/README.md"));
+    pages.retain(|page| page.has_extension(&["md"]) && !page.path.ends_with("/README.md"));
     pages
 }
