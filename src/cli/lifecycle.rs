@@ -144,7 +144,7 @@ impl ProcessLifecycle {
     async fn drain(&mut self, cause: DrainCause) {
         let in_flight = self.metrics.in_flight();
         self.ready.store(false, Ordering::Relaxed);
-        tracing::info!(in_flight = in_flight.get(), "draining");
+        tracing::info!(in_flight = in_flight.sum(), "draining");
         match cause {
             DrainCause::Terminated => {
                 supervisor::stopping();
@@ -163,7 +163,7 @@ impl ProcessLifecycle {
             () = sleep(self.limits.drain) => {}
         }
         tracing::warn!(
-            in_flight = in_flight.get(),
+            in_flight = in_flight.sum(),
             "drain deadline reached; closing the remaining requests"
         );
         self.drain_state.abort_requests();
@@ -182,7 +182,7 @@ impl ProcessLifecycle {
                 () = sleep(DRAIN_POLL_INTERVAL) => {}
                 _ = looks.tick() => self.metrics.update_features(),
             }
-            if self.metrics.in_flight().get() > 0 {
+            if self.metrics.in_flight().sum() > 0 {
                 idle_since = None;
                 continue;
             }

@@ -34,7 +34,7 @@ pub(super) fn content(app: &AdminApp) -> Value {
             "at": rfc3339(refusal.at),
             "report": &refusal.report,
         })),
-        "in_flight": app.metrics.in_flight().get(),
+        "in_flight": app.metrics.in_flight().sum(),
         "connections": app.metrics.connections().get(),
         "minute": traffic(&minute),
         "last_intervals": last_intervals(app),

@@ -19,6 +19,7 @@ pub mod serve;
 pub mod state;
 pub mod subrequest;
 pub mod thinking_sealer;
+pub mod thread_shards;
 pub mod timestamp;
 
 pub use headgate_scalar as scalar;

@@ -96,7 +96,8 @@ impl HttpServerApp for GatewayClientConnection {
 impl Http1Service for GatewayHttp1Service {
     fn limits(&self) -> Http1ConnectionLimits {
         // An idle connection must not keep an old configuration in memory.
-        let limits = &self.connection.gateway.reloader.current().server.limits;
+        let snapshot = self.connection.gateway.reloader.peek();
+        let limits = &snapshot.server.limits;
         Http1ConnectionLimits {
             head_bytes_max: limits.header_bytes,
             idle_timeout: limits.keep_alive_timeout,
@@ -181,8 +182,7 @@ impl GatewayClientConnection {
         mut session: CallerSession,
         snapshot: Arc<Snapshot>,
     ) -> ConnectionAfterExchange {
-        self.gateway.metrics.in_flight().inc();
-        let _in_flight = GaugeGuard(self.gateway.metrics.in_flight());
+        let _in_flight = self.gateway.metrics.in_flight().guard();
         let id = request_id::new();
         let client = self
             .gateway
@@ -295,15 +295,6 @@ impl GatewayClientConnection {
             channel_permit: None,
             connection_quota: &self.connection_quota,
         }
-    }
-}
-
-/// Takes one off a gauge at the end of a scope.
-pub(super) struct GaugeGuard<'a>(pub &'a prometheus::IntGauge);
-
-impl Drop for GaugeGuard<'_> {
-    fn drop(&mut self) {
-        self.0.dec();
     }
 }
 

@@ -2,10 +2,13 @@
 
 use foldhash::fast::RandomState;
 use headgate_core::feature::metrics::registered;
+use headgate_core::state::lock::lock;
+use headgate_core::thread_shards::ThreadShards;
 use headgate_protocol::usage::TokenUsage;
-use prometheus::{Counter, CounterVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
+use prometheus::local::{LocalCounter, LocalIntCounter};
+use prometheus::{CounterVec, IntCounterVec, IntGaugeVec, Opts, Registry};
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// Requests, their time and their tokens, by caller.
@@ -14,16 +17,16 @@ pub struct CallerMetrics {
     seconds: CounterVec,
     tokens: IntCounterVec,
     in_flight: IntGaugeVec,
-    /// Caches series, because a lookup by labels costs more than counting.
-    series: RwLock<HashMap<Box<str>, Arc<CallerSeries>, RandomState>>,
+    /// What each thread has counted since the metrics were read.
+    series: ThreadShards<Mutex<HashMap<Box<str>, CallerSeries, RandomState>>>,
 }
 
-/// The series of one caller.
+/// The series of one caller, which one thread raises.
 struct CallerSeries {
-    requests: IntCounter,
-    seconds: Counter,
-    input: IntCounter,
-    output: IntCounter,
+    requests: LocalIntCounter,
+    seconds: LocalCounter,
+    input: LocalIntCounter,
+    output: LocalIntCounter,
 }
 
 impl CallerMetrics {
@@ -62,7 +65,7 @@ impl CallerMetrics {
                     &["caller"],
                 ),
             ),
-            series: RwLock::default(),
+            series: ThreadShards::default(),
         }
     }
 
@@ -83,7 +86,11 @@ impl CallerMetrics {
 
     /// Counts a finished exchange of `caller`, a name from the configuration.
     pub fn count(&self, caller: &str, total: Duration, usage: Option<&TokenUsage>) {
-        let series = self.caller_series(caller);
+        let mut known = lock(self.series.own());
+        if !known.contains_key(caller) {
+            known.insert(caller.into(), self.new_series(caller));
+        }
+        let series = &known[caller];
         series.requests.inc();
         series.seconds.inc_by(total.as_secs_f64());
         if let Some(usage) = usage {
@@ -93,23 +100,25 @@ impl CallerMetrics {
         }
     }
 
-    fn caller_series(&self, caller: &str) -> Arc<CallerSeries> {
-        let known = self.series.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(series) = known.get(caller) {
-            return series.clone();
+    /// Adds what all threads have counted to the metrics.
+    pub(super) fn flush(&self) {
+        for series in self.series.iter() {
+            for series in lock(series).values() {
+                for counter in [&series.requests, &series.input, &series.output] {
+                    counter.flush();
+                }
+                series.seconds.flush();
+            }
         }
-        drop(known);
-        let tokens = |kind: &str| self.tokens.with_label_values(&[caller, kind]);
-        let series = Arc::new(CallerSeries {
-            requests: self.requests.with_label_values(&[caller]),
-            seconds: self.seconds.with_label_values(&[caller]),
+    }
+
+    fn new_series(&self, caller: &str) -> CallerSeries {
+        let tokens = |kind: &str| self.tokens.with_label_values(&[caller, kind]).local();
+        CallerSeries {
+            requests: self.requests.with_label_values(&[caller]).local(),
+            seconds: self.seconds.with_label_values(&[caller]).local(),
             input: tokens("input"),
             output: tokens("output"),
-        });
-        self.series
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(caller.into(), series.clone());
-        series
+        }
     }
 }

@@ -28,6 +28,7 @@ mod response_cache_metrics;
 mod service_metrics;
 pub mod spool_metrics;
 mod state_metrics;
+mod thread_counters;
 mod token_metrics;
 pub mod token_path;
 mod trace_metrics;

@@ -2,6 +2,7 @@
 
 mod batches;
 mod duration_buckets;
+mod exchange_series;
 pub mod fault_counters;
 
 use super::admin_metrics::AdminMetrics;
@@ -11,7 +12,7 @@ use super::certificate_metrics::CertificateMetrics;
 use super::channel_metrics::ChannelMetrics;
 use super::cost_metrics::CostMetrics;
 use super::create_metrics::PaidCreateMetrics;
-use super::exchange_labels::{ExchangeLabels, ExchangeSeriesKey};
+use super::exchange_labels::ExchangeLabels;
 use super::fallback_metrics::FallbackMetrics;
 use super::finished_exchange::FinishedExchange;
 use super::open_requests::OpenRequests;
@@ -21,25 +22,26 @@ use super::response_cache_metrics::ResponseCacheMetrics;
 use super::service_metrics::ServiceCallMetrics;
 use super::spool_metrics::SpoolMetrics;
 use super::state_metrics::StateStoreMetrics;
-use super::token_metrics::{TokenMetrics, TokenSeries};
+use super::thread_counters::ThreadCounterVec;
+use super::token_metrics::TokenMetrics;
 use super::trace_metrics::TraceExportMetrics;
 use super::traffic::TrafficHistory;
 use super::translation_metrics::TranslationMetrics;
-use super::wait_times::{WaitTimeMetrics, WaitTimeSeries};
+use super::wait_times::WaitTimeMetrics;
 use duration_buckets::DURATION_BUCKETS;
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
+use exchange_series::{ExchangeSeries, ThreadExchangeSeries};
 use headgate_core::feature::exchange_recorder::ExchangeRecorder;
 use headgate_core::feature::metrics::{FeatureMetrics, raise, registered};
 use headgate_core::feature::{FeatureList, FeatureTypeMap};
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::QuotaDecision;
 use headgate_core::state::health::StoreHealthReport;
+use headgate_core::thread_shards::ThreadGauge;
 use prometheus::{
-    Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
-    IntGauge, Opts, Registry, TextEncoder,
+    Encoder, Gauge, GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
+    Opts, Registry, TextEncoder,
 };
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Label value for requests without a route, channel or model.
@@ -52,13 +54,14 @@ pub struct Metrics {
     durations: HistogramVec,
     first_bytes: HistogramVec,
     tokens: TokenMetrics,
-    attempts: IntCounterVec,
+    attempts: ThreadCounterVec,
     settlements: IntCounterVec,
     validation_failures: IntCounterVec,
     dns_lookups: IntCounterVec,
     rate_limited: IntCounterVec,
     limits_unchecked: IntCounterVec,
-    in_flight: IntGauge,
+    in_flight: ThreadGauge,
+    in_flight_shown: IntGauge,
     connections: IntGauge,
     reloads: IntCounterVec,
     reload_succeeded: IntGauge,
@@ -86,18 +89,7 @@ pub struct Metrics {
     process: ProcessMetrics,
     features: Vec<Box<dyn FeatureMetrics>>,
     recorders: Vec<Arc<dyn ExchangeRecorder>>,
-    /// Caches series, because a lookup by labels costs more than counting.
-    series: RwLock<HashMap<ExchangeSeriesKey, Arc<ExchangeSeries>, RandomState>>,
-}
-
-/// The series of exchanges with one set of labels.
-struct ExchangeSeries {
-    requests: IntCounter,
-    settlements: IntCounter,
-    duration: Histogram,
-    first_byte: Histogram,
-    time: WaitTimeSeries,
-    tokens: TokenSeries,
+    series: ThreadExchangeSeries,
 }
 
 impl Metrics {
@@ -130,7 +122,8 @@ impl Metrics {
                 &labelled,
             ),
             tokens: TokenMetrics::new(&registry),
-            attempts: counter(
+            attempts: ThreadCounterVec::new(
+                &registry,
                 "headgate_attempts_total",
                 "Attempts on channels, by outcome.",
                 &["channel", "outcome"],
@@ -160,7 +153,8 @@ impl Metrics {
                 "Requests whose limits were not checked because the state store was unreachable.",
                 &["caller"],
             ),
-            in_flight: gauge("headgate_in_flight", "Requests in flight."),
+            in_flight: ThreadGauge::default(),
+            in_flight_shown: gauge("headgate_in_flight", "Requests in flight."),
             connections: gauge("headgate_connections", "Open client connections."),
             reloads: counter(
                 "headgate_config_reloads_total",
@@ -216,24 +210,23 @@ impl Metrics {
             process: ProcessMetrics::new(&registry),
             features: features.register_metrics(&registry, shared),
             recorders: features.exchange_recorders(shared),
-            series: RwLock::default(),
+            series: ThreadExchangeSeries::default(),
             registry,
         }
     }
 
     /// Counts a finished exchange.
     pub fn count_exchange(&self, exchange: &FinishedExchange<'_>) {
-        let series = self.exchange_series(exchange);
-        series.requests.inc();
-        series.settlements.inc();
-        series.duration.observe(exchange.total.as_secs_f64());
-        series.time.observe(&exchange.wait_times);
-        if let Some(first_byte) = exchange.first_byte {
-            series.first_byte.observe(first_byte.as_secs_f64());
-        }
-        if let Some(usage) = exchange.usage_of_model() {
-            series.tokens.count(usage);
-        }
+        let labels = ExchangeLabels {
+            route: exchange.route,
+            channel: exchange.channel.unwrap_or(OTHER),
+            model: exchange.model.unwrap_or(OTHER),
+            protocol: exchange.protocol,
+            class: exchange.status / 100,
+            settlement: exchange.settlement,
+        };
+        let first = || self.new_series(labels);
+        self.series.count(exchange, labels, first);
         self.traffic.count(exchange);
         self.record_use(|| exchange.recorded_use());
     }
@@ -251,7 +244,7 @@ impl Metrics {
 
     /// Counts an attempt. `channel` is a configured name, `outcome` one of the gateway's fixed values.
     pub fn attempt(&self, channel: &str, outcome: &str) {
-        self.attempts.with_label_values(&[channel, outcome]).inc();
+        self.attempts.inc(&[channel, outcome]);
     }
 
     pub fn validation_failure(&self, route: &str) {
@@ -279,7 +272,7 @@ impl Metrics {
     }
 
     /// Number of exchanges in progress.
-    pub fn in_flight(&self) -> &IntGauge {
+    pub fn in_flight(&self) -> &ThreadGauge {
         &self.in_flight
     }
 
@@ -309,6 +302,8 @@ impl Metrics {
     /// All metrics in Prometheus' text format, updated with the counts of features, of the access log and of the state store.
     pub fn render(&self, log_dropped: u64, state: &StoreHealthReport) -> Vec<u8> {
         raise(&self.log_dropped, log_dropped);
+        self.in_flight_shown.set(self.in_flight.sum());
+        self.flush();
         self.state.update(state);
         self.process.update();
         self.update_features();
@@ -322,29 +317,11 @@ impl Metrics {
         text
     }
 
-    fn exchange_series(&self, exchange: &FinishedExchange<'_>) -> Arc<ExchangeSeries> {
-        let labels = ExchangeLabels {
-            route: exchange.route,
-            channel: exchange.channel.unwrap_or(OTHER),
-            model: exchange.model.unwrap_or(OTHER),
-            protocol: exchange.protocol,
-            class: exchange.status / 100,
-            settlement: exchange.settlement,
-        };
-        if let Some(series) = self
-            .series
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&labels)
-        {
-            return series.clone();
-        }
-        let series = Arc::new(self.new_series(labels));
-        self.series
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(labels.to_key(), series.clone());
-        series
+    /// Adds what threads have counted to what is read.
+    fn flush(&self) {
+        self.series.flush();
+        self.attempts.flush();
+        self.callers.flush();
     }
 
     fn new_series(&self, labels: ExchangeLabels<&str>) -> ExchangeSeries {
@@ -361,12 +338,14 @@ impl Metrics {
         ExchangeSeries {
             requests: self
                 .requests
-                .with_label_values(&[route, channel, model, &class]),
+                .with_label_values(&[route, channel, model, &class])
+                .local(),
             settlements: self
                 .settlements
-                .with_label_values(&[route, settlement.name()]),
-            duration: self.durations.with_label_values(&labels),
-            first_byte: self.first_bytes.with_label_values(&labels),
+                .with_label_values(&[route, settlement.name()])
+                .local(),
+            duration: self.durations.with_label_values(&labels).local(),
+            first_byte: self.first_bytes.with_label_values(&labels).local(),
             time: self.time.series(channel),
             tokens: self.tokens.series(channel, model, protocol),
         }

@@ -2,16 +2,21 @@
 
 use super::captures::exchange_capture::ExchangeCapture;
 use headgate_core::request_id::RequestId;
+use headgate_core::state::lock::lock;
+use headgate_core::thread_shards::ThreadShards;
 use slab::Slab;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The requests in flight.
 #[derive(Default)]
 pub struct OpenRequests {
-    requests: Mutex<Slab<Arc<OpenRequest>>>,
+    requests: ThreadShards<OpenRequestList>,
 }
+
+/// The requests that began on one thread.
+type OpenRequestList = Mutex<Slab<Arc<OpenRequest>>>;
 
 /// A request in flight.
 pub struct OpenRequest {
@@ -57,7 +62,7 @@ pub struct OpenRequestState {
 
 /// Removes a request from the requests in flight when it is dropped.
 pub struct OpenRequestGuard<'o> {
-    requests: &'o OpenRequests,
+    requests: &'o OpenRequestList,
     key: usize,
     request: Arc<OpenRequest>,
 }
@@ -85,9 +90,10 @@ impl OpenRequests {
             details: Mutex::new(details),
             capture: OnceLock::new(),
         });
-        let key = self.lock().insert(request.clone());
+        let requests = self.requests.own();
+        let key = lock(requests).insert(request.clone());
         OpenRequestGuard {
-            requests: self,
+            requests,
             key,
             request,
         }
@@ -95,18 +101,13 @@ impl OpenRequests {
 
     /// The state of all requests in flight, the longest waits first.
     pub fn states(&self) -> Vec<OpenRequestState> {
-        let requests: Vec<_> = self
-            .lock()
-            .iter()
-            .map(|(_, request)| request.clone())
-            .collect();
+        let mut requests = Vec::new();
+        for list in self.requests.iter() {
+            requests.extend(lock(list).iter().map(|(_, request)| request.clone()));
+        }
         let mut states: Vec<_> = requests.iter().map(|request| request.state()).collect();
         states.sort_by_key(|state| std::cmp::Reverse(state.waiting));
         states
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Slab<Arc<OpenRequest>>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -131,14 +132,14 @@ impl OpenRequest {
 
     /// Changes what is known about the request.
     pub fn update(&self, change: impl FnOnce(&mut OpenRequestLabels)) {
-        change(&mut self.details.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut lock(&self.details));
     }
 
     fn state(&self) -> OpenRequestState {
         let age = self.started.elapsed();
         let wait = self.wait.load(Ordering::Relaxed);
         let since = Duration::from_millis(wait & ((1 << SIDE_SHIFT) - 1));
-        let details = self.details.lock().unwrap_or_else(PoisonError::into_inner);
+        let details = lock(&self.details);
         OpenRequestState {
             details: details.clone(),
             age,
@@ -177,7 +178,7 @@ impl OpenRequestGuard<'_> {
 
 impl Drop for OpenRequestGuard<'_> {
     fn drop(&mut self) {
-        self.requests.lock().remove(self.key);
+        lock(self.requests).remove(self.key);
     }
 }
 

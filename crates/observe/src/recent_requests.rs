@@ -1,9 +1,13 @@
 //! The access log lines of the last requests, kept in memory for the dashboard. They contain no bodies and no secrets.
 
+use headgate_core::state::lock::lock;
+use headgate_core::thread_shards::ThreadShards;
+use std::cmp::Reverse;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
+use std::time::Instant;
 
-/// Number of lines that are kept.
+/// Number of lines that each thread keeps.
 const LINES_MAX: usize = 1000;
 /// Buffers that grew beyond this many bytes are not used again.
 const REUSED_BYTES_MAX: usize = 4 << 10;
@@ -11,18 +15,25 @@ const REUSED_BYTES_MAX: usize = 4 << 10;
 /// The last access log lines, also if the log itself is off.
 #[derive(Default)]
 pub struct RecentRequests {
-    lines: Mutex<VecDeque<Vec<u8>>>,
+    lines: ThreadShards<Mutex<VecDeque<RecentLine>>>,
+}
+
+#[derive(Clone)]
+struct RecentLine {
+    written: Instant,
+    text: Vec<u8>,
 }
 
 impl RecentRequests {
     /// An empty buffer for the next line, which may be that of the oldest line.
     pub fn buffer(&self) -> Vec<u8> {
-        let mut lines = self.lock();
+        let mut lines = lock(self.lines.own());
         if lines.len() < LINES_MAX {
             return Vec::with_capacity(1 << 10);
         }
-        let mut buffer = lines.pop_front().unwrap_or_default();
+        let oldest = lines.pop_front();
         drop(lines);
+        let mut buffer = oldest.map_or_else(Vec::new, |line| line.text);
         if buffer.capacity() > REUSED_BYTES_MAX {
             return Vec::with_capacity(1 << 10);
         }
@@ -32,26 +43,31 @@ impl RecentRequests {
 
     /// Adds a line.
     pub fn push(&self, line: Vec<u8>) {
-        let mut lines = self.lock();
+        let mut lines = lock(self.lines.own());
         if lines.len() == LINES_MAX {
             lines.pop_front();
         }
-        lines.push_back(line);
+        lines.push_back(RecentLine {
+            written: Instant::now(),
+            text: line,
+        });
     }
 
     /// What `read` makes of the lines, the newest first, up to `most`; lines for which it returns `None` are left out.
     pub fn select<T>(&self, most: usize, read: impl Fn(&[u8]) -> Option<T>) -> Vec<T> {
-        // Copied, so that no request waits for the reading.
-        let lines = self.lock().clone();
-        let newest_first = lines.iter().rev();
+        let mut all = Vec::new();
+        for lines in self.lines.iter() {
+            // Copied, so that no request waits for the reading.
+            all.extend(lock(lines).iter().rev().cloned());
+        }
+        // Stable: lines of one moment stay in their order.
+        all.sort_by_key(|line| Reverse(line.written));
+        all.truncate(LINES_MAX);
+        let newest_first = all.iter();
         newest_first
-            .filter_map(|line| read(line))
+            .filter_map(|line| read(&line.text))
             .take(most)
             .collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Vec<u8>>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

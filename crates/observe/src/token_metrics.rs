@@ -3,7 +3,8 @@
 use headgate_core::feature::metrics::registered;
 use headgate_protocol::ChannelProtocol;
 use headgate_protocol::usage::{TokenUsage, UsageDetailNames, UsageShape};
-use prometheus::{Counter, CounterVec, IntCounter, IntCounterVec, Opts, Registry};
+use prometheus::local::{LocalCounter, LocalIntCounter};
+use prometheus::{CounterVec, IntCounterVec, Opts, Registry};
 use std::time::Duration;
 
 /// Counters of usage.
@@ -12,15 +13,15 @@ pub(super) struct TokenMetrics {
     audio_seconds: CounterVec,
 }
 
-/// Counters of one model on one channel.
+/// Counters of one model on one channel, which one thread raises.
 pub(super) struct TokenSeries {
-    input: IntCounter,
-    output: IntCounter,
-    cached: IntCounter,
-    cache_write: IntCounter,
-    reasoning: IntCounter,
+    input: LocalIntCounter,
+    output: LocalIntCounter,
+    cached: LocalIntCounter,
+    cache_write: LocalIntCounter,
+    reasoning: LocalIntCounter,
     /// `None` for protocols that report none.
-    audio_seconds: Option<Counter>,
+    audio_seconds: Option<LocalCounter>,
 }
 
 impl TokenMetrics {
@@ -47,7 +48,10 @@ impl TokenMetrics {
         model: &str,
         protocol: Option<ChannelProtocol>,
     ) -> TokenSeries {
-        let of_kind = |kind: &str| self.tokens.with_label_values(&[channel, model, kind]);
+        let of_kind = |kind: &str| {
+            let counter = self.tokens.with_label_values(&[channel, model, kind]);
+            counter.local()
+        };
         let usage = protocol.map(ChannelProtocol::usage);
         let details = usage.map_or(UsageDetailNames::MOST, UsageShape::detail_names);
         TokenSeries {
@@ -58,7 +62,8 @@ impl TokenMetrics {
             reasoning: of_kind(details.reasoning),
             audio_seconds: usage
                 .filter(|usage| usage.counts_audio())
-                .map(|_| self.audio_seconds.with_label_values(&[channel, model])),
+                .map(|_| self.audio_seconds.with_label_values(&[channel, model]))
+                .map(|seconds| seconds.local()),
         }
     }
 }
@@ -78,6 +83,22 @@ impl TokenSeries {
         }
         if let (Some(seconds), Some(length)) = (&self.audio_seconds, usage.audio_ms) {
             seconds.inc_by(Duration::from_millis(length.get().into()).as_secs_f64());
+        }
+    }
+
+    /// Adds what was counted to the metrics.
+    pub fn flush(&self) {
+        for counter in [
+            &self.input,
+            &self.output,
+            &self.cached,
+            &self.cache_write,
+            &self.reasoning,
+        ] {
+            counter.flush();
+        }
+        if let Some(seconds) = &self.audio_seconds {
+            seconds.flush();
         }
     }
 }

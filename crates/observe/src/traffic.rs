@@ -8,11 +8,13 @@ use super::error_side::ErrorSide;
 use super::finished_exchange::FinishedExchange;
 use foldhash::fast::{FixedState, RandomState};
 use headgate_core::filter::settlement::ExchangeSettlement;
+use headgate_core::state::lock::lock;
+use headgate_core::thread_shards::ThreadShards;
 use headgate_protocol::error_class::ErrorClass;
 use latency_counts::LatencyCounts;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Length of an interval in seconds.
@@ -25,6 +27,9 @@ const NAMES_MAX: usize = 200;
 /// The traffic of the last hour.
 #[derive(Default)]
 pub struct TrafficHistory {
+    /// What each thread has counted since the last interval ended or was read.
+    current: ThreadShards<Mutex<TrafficInterval>>,
+    /// By their start.
     intervals: Mutex<VecDeque<TrafficInterval>>,
 }
 
@@ -89,20 +94,14 @@ pub struct ChannelTraffic {
 impl TrafficHistory {
     /// Counts a request that ended now.
     pub fn count(&self, request: &FinishedExchange<'_>) {
-        let mut intervals = self.lock();
+        let mut current = lock(self.current.own());
         let start = interval_start(SystemTime::now());
         // After a step of the clock to the past, requests count in the last interval.
-        if intervals.back().is_none_or(|last| last.start < start) {
-            if intervals.len() == INTERVALS_MAX {
-                intervals.pop_front();
-            }
-            intervals.push_back(TrafficInterval {
-                start,
-                ..TrafficInterval::default()
-            });
+        if current.start < start {
+            self.add(current.take());
+            current.start = start;
         }
-        let last = intervals.back_mut().expect("an interval was added");
-        last.count(request);
+        current.count(request);
     }
 
     /// Calls `look` with the intervals that start at `since` or later, oldest first. Intervals without requests are
@@ -112,7 +111,10 @@ impl TrafficHistory {
         since: u64,
         look: impl FnOnce(&mut dyn Iterator<Item = &TrafficInterval>) -> T,
     ) -> T {
-        let intervals = self.lock();
+        for current in self.current.iter() {
+            self.add(lock(current).take());
+        }
+        let intervals = lock(&self.intervals);
         look(&mut intervals.iter().filter(|interval| interval.start >= since))
     }
 
@@ -129,10 +131,21 @@ impl TrafficHistory {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<TrafficInterval>> {
-        self.intervals
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    /// Adds what a thread has counted.
+    fn add(&self, counted: TrafficInterval) {
+        if counted.requests == 0 {
+            return;
+        }
+        let mut intervals = lock(&self.intervals);
+        match intervals.binary_search_by_key(&counted.start, |interval| interval.start) {
+            Ok(known) => intervals[known].merge(&counted),
+            Err(place) => {
+                intervals.insert(place, counted);
+                if intervals.len() > INTERVALS_MAX {
+                    intervals.pop_front();
+                }
+            }
+        }
     }
 }
 
@@ -162,6 +175,16 @@ impl ChannelTraffic {
 }
 
 impl TrafficInterval {
+    /// What was counted; the interval goes on without it.
+    fn take(&mut self) -> Self {
+        let start = self.start;
+        let rest = Self {
+            start,
+            ..Self::default()
+        };
+        std::mem::replace(self, rest)
+    }
+
     fn count(&mut self, request: &FinishedExchange<'_>) {
         let error = request.error_side();
         let rate_limited = u64::from(request.is_rate_limited());

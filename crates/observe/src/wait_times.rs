@@ -1,7 +1,8 @@
 //! How long exchanges waited for the provider, for the caller and for the gateway.
 
 use headgate_core::feature::metrics::registered;
-use prometheus::{Histogram, HistogramOpts, HistogramVec, Registry};
+use prometheus::local::LocalHistogram;
+use prometheus::{HistogramOpts, HistogramVec, Registry};
 use std::time::Duration;
 
 /// Buckets in seconds, from the gateway's own overhead to the longest reasoning.
@@ -35,8 +36,8 @@ pub(super) struct WaitTimeMetrics {
     longest: HistogramVec,
 }
 
-/// Histograms of one channel: upstream, client, gateway.
-pub(super) struct WaitTimeSeries([(Histogram, Histogram); 3]);
+/// Histograms of one channel, which one thread observes: upstream, client, gateway.
+pub(super) struct WaitTimeSeries([[LocalHistogram; 2]; 3]);
 
 impl WaitTime {
     pub fn add(&mut self, time: Duration) {
@@ -66,10 +67,7 @@ impl WaitTimeMetrics {
     pub fn series(&self, channel: &str) -> WaitTimeSeries {
         WaitTimeSeries(["upstream", "client", "gateway"].map(|side| {
             let labels = [channel, side];
-            (
-                self.totals.with_label_values(&labels),
-                self.longest.with_label_values(&labels),
-            )
+            [&self.totals, &self.longest].map(|vec| vec.with_label_values(&labels).local())
         }))
     }
 }
@@ -81,9 +79,14 @@ impl WaitTimeSeries {
             client,
             gateway,
         } = spent;
-        for ((totals, longest), wait) in self.0.iter().zip([upstream, client, gateway]) {
+        for ([totals, longest], wait) in self.0.iter().zip([upstream, client, gateway]) {
             totals.observe(wait.total.as_secs_f64());
             longest.observe(wait.longest.as_secs_f64());
         }
+    }
+
+    /// Adds what was observed to the metrics.
+    pub fn flush(&self) {
+        self.0.iter().flatten().for_each(LocalHistogram::flush);
     }
 }

@@ -82,6 +82,7 @@ pub(super) const OUTSIDE: &[(&str, &[&str])] = &[
             "simulator",
         ],
     ),
+    ("thread_local", &["core/thread_shards"]),
     (
         "tokio",
         &[

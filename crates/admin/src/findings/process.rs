@@ -219,7 +219,7 @@ fn draining(app: &AdminApp) -> Option<LiveFinding> {
         subject: "process".into(),
         cause: format!(
             "The process is stopping: it accepts no new connections, and {} requests are in flight.",
-            app.metrics.in_flight().get()
+            app.metrics.in_flight().sum()
         ),
         advice: "It ends when they have ended, or after `server.limits.drain_timeout`.".into(),
     })

@@ -25,6 +25,7 @@ use headgate_core::state::settings::StoreSettings;
 use headgate_observe::metrics::Metrics;
 use headgate_tracing::TraceQueue;
 use running::{ListenerAddresses, StartupSettings};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
@@ -132,6 +133,11 @@ impl SnapshotReloader {
             refused: ArcSwapOption::empty(),
             replaced: Mutex::default(),
         })
+    }
+
+    /// The snapshot in use, for a short look that changes no reference count which threads share.
+    pub fn peek(&self) -> impl Deref<Target = Arc<Snapshot>> {
+        self.current.load()
     }
 
     /// The snapshot in use. An exchange loads it once and uses it to the end.

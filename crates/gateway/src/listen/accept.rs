@@ -5,7 +5,6 @@ use super::drain_state::{DrainState, until_set};
 use super::evictable_connections::EvictableConnections;
 use super::proxy_header::read_client;
 use super::worker_pool::WorkerPool;
-use crate::service::GaugeGuard;
 use async_trait::async_trait;
 use headgate_core::catalog::client_address::ClientAddressResolver;
 use pingora_core::apps::ServerApp;
@@ -303,6 +302,15 @@ impl AcceptedStream {
             Self::Registered(stream) => Ok(stream),
             Self::Unregistered(stream) => TcpStream::from_std(stream),
         }
+    }
+}
+
+/// Takes one off a gauge at the end of a scope.
+struct GaugeGuard<'a>(&'a prometheus::IntGauge);
+
+impl Drop for GaugeGuard<'_> {
+    fn drop(&mut self) {
+        self.0.dec();
     }
 }
 

@@ -30,7 +30,9 @@ impl Metrics {
         cost: Option<ExchangeCost>,
     ) {
         let CostLabels { model, channel, .. } = labels;
-        self.tokens.series(channel, model, protocol).count(usage);
+        let tokens = self.tokens.series(channel, model, protocol);
+        tokens.count(usage);
+        tokens.flush();
         if let Some(cost) = cost {
             self.costs.count(labels, cost);
         }

@@ -38,13 +38,11 @@ impl Metrics {
     /// The counters of faults as they are now, which findings are made of. Far fewer series than all metrics.
     pub fn fault_counters(&self) -> Vec<FaultCounterSample> {
         self.update_features();
-        let own: [&dyn Collector; 4] = [
-            &self.attempts,
-            &self.settlements,
-            &self.dns_lookups,
-            &self.limits_unchecked,
-        ];
-        let mut families: Vec<MetricFamily> = own.iter().flat_map(|one| one.collect()).collect();
+        self.flush();
+        let own: [&dyn Collector; 3] =
+            [&self.settlements, &self.dns_lookups, &self.limits_unchecked];
+        let mut families: Vec<MetricFamily> = self.attempts.collect();
+        families.extend(own.iter().flat_map(|one| one.collect()));
         families.extend(self.channels.fault_counters());
         families.extend(self.costs.fault_counters());
         families.extend(self.creates.fault_counters());
