@@ -8,6 +8,7 @@ use super::health::{HealthPermit, HealthTracker, policy_of_sole_credential};
 use super::health_status::HealthStatus;
 use super::live::ChannelStates;
 use super::outcome::{AttemptFailure, AttemptOutcome, FailureReason, HealthScope};
+use super::state_map::StateHandle;
 use headgate_core::catalog::channel::{Channel, ProbePolicy};
 use headgate_core::catalog::credential::Credential;
 use headgate_core::catalog::model::Candidate;
@@ -22,7 +23,7 @@ pub struct ProbeAttempt {
     /// The index of the channel's credential; `None` if the channel has none.
     key: Option<usize>,
     /// The health of a credential that the provider refused before, if this probe is its half-open trial.
-    refused: Option<Arc<HealthTracker>>,
+    refused: Option<StateHandle<HealthTracker>>,
 }
 
 impl ChannelStates {

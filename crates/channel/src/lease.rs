@@ -6,6 +6,7 @@ use super::health::{HealthPermit, HealthTracker, policy_of_sole_credential};
 use super::live::{ChannelLoad, ChannelStates};
 use super::outcome::{AttemptFailure, AttemptOutcome, HealthScope};
 use super::permit::ChannelPermit;
+use super::state_map::StateHandle;
 use headgate_core::catalog::affinity::AffinityOutcome;
 use headgate_core::catalog::credential::{Credential, CredentialSecret};
 use headgate_core::catalog::endpoint::ProviderOperationClass;
@@ -25,7 +26,7 @@ pub struct ChannelLease {
     pub affinity: Option<AffinityOutcome>,
     /// Whether the model is balanced by the time to the first byte, which is recorded then.
     pub(super) is_timed: bool,
-    load: Arc<ChannelLoad>,
+    load: StateHandle<ChannelLoad>,
     /// `None` once it was taken.
     concurrency: Option<ChannelPermit>,
     permits: [HealthScopePermit; 3],
@@ -39,7 +40,7 @@ pub(super) struct HealthScopePermit {
     pub scope: HealthScope,
     pub fingerprint: Option<u64>,
     /// `None` if it never failed before.
-    pub health: Option<(Arc<HealthTracker>, HealthPermit)>,
+    pub health: Option<(StateHandle<HealthTracker>, HealthPermit)>,
 }
 
 impl ChannelLease {
@@ -48,17 +49,18 @@ impl ChannelLease {
         channels: &Arc<ChannelStates>,
         candidate: &Candidate,
         key: Option<usize>,
-        load: Arc<ChannelLoad>,
+        load: StateHandle<ChannelLoad>,
         permits: [HealthScopePermit; 3],
         began: MonotonicTime,
     ) -> Self {
+        let limits = candidate.channel.limits;
         Self {
             channels: channels.clone(),
             candidate: candidate.clone(),
             key,
             affinity: None,
             is_timed: false,
-            concurrency: Some(ChannelPermit::new(channels, &load)),
+            concurrency: Some(ChannelPermit::new(channels, &load, limits)),
             load,
             permits,
             began,

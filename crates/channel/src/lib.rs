@@ -24,5 +24,6 @@ pub mod retry_budget;
 pub mod retry_policy;
 pub mod select;
 mod sole_candidate;
+pub mod state_map;
 pub mod unconfirmed_failures;
 pub mod unusable;

@@ -9,27 +9,34 @@ use super::health_status::{HealthReport, HealthStatus};
 use super::latency_average::LatencyAverage;
 use super::outcome::AttemptOutcome;
 use super::retained::CatalogsInUse;
+use super::state_map::{StateHandle, StateMap};
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::channel::{Channel, ChannelLimits};
 use headgate_core::catalog::model::Candidate;
 use headgate_core::state::sliding_window::SlidingWindow;
+use headgate_core::thread_shards::ThreadGauge;
 use headgate_observe::metrics::Metrics;
-use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::HashSet;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// The live state of all channels.
-pub struct ChannelStates {
-    loads: RwLock<FingerprintMap<Arc<ChannelLoad>>>,
+/// The live state of all channels, which its clones share. Each worker has a clone of its own, so that requests change a
+/// reference count that no other worker changes.
+#[derive(Clone)]
+pub struct ChannelStates(Arc<SharedChannelStates>);
+
+/// What all clones of [`ChannelStates`] share.
+pub struct SharedChannelStates {
+    loads: StateMap<ChannelLoad>,
     /// The health of channels, models and credentials; only those that have failed once have an entry.
-    healths: RwLock<FingerprintMap<Arc<HealthTracker>>>,
+    healths: StateMap<HealthTracker>,
     /// The statistics of models on channels.
-    statistics: RwLock<FingerprintMap<Arc<AttemptStatistics>>>,
+    statistics: StateMap<AttemptStatistics>,
     /// The latencies of models on channels; only of models that are balanced by them.
-    latencies: RwLock<FingerprintMap<Arc<LatencyAverage>>>,
+    latencies: StateMap<LatencyAverage>,
     retained: Mutex<CatalogsInUse>,
     pub(super) drained: DrainedChannels,
     pub(super) caller_loads: Arc<CallerLoads>,
@@ -39,9 +46,12 @@ pub struct ChannelStates {
 }
 
 /// The load of a channel.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct ChannelLoad {
-    in_flight: AtomicU32,
+    /// The requests in flight that count for a `concurrent` limit, which must not be exceeded by one.
+    limited: AtomicU32,
+    /// Those that began while the channel had none.
+    unlimited: ThreadGauge,
     /// The time of the last success, in milliseconds of [`MonotonicTime`]; 0 for never.
     last_success_ms: AtomicU64,
     minute: Mutex<MinuteLimitUsage>,
@@ -62,25 +72,19 @@ struct MinuteLimitUsage {
     tokens: SlidingWindow,
 }
 
-/// Fingerprints are hashes already, so the map does not hash them again.
-type FingerprintMap<T> = HashMap<u64, T, BuildHasherDefault<PassThroughHasher>>;
-
-#[derive(Default)]
-struct PassThroughHasher(u64);
-
 impl ChannelStates {
     pub fn new(metrics: Arc<Metrics>) -> Self {
-        Self {
-            loads: RwLock::default(),
-            healths: RwLock::default(),
-            statistics: RwLock::default(),
-            latencies: RwLock::default(),
+        Self(Arc::new(SharedChannelStates {
+            loads: StateMap::default(),
+            healths: StateMap::default(),
+            statistics: StateMap::default(),
+            latencies: StateMap::default(),
             retained: Mutex::default(),
             drained: DrainedChannels::default(),
             caller_loads: Arc::default(),
             freed: Notify::new(),
             metrics,
-        }
+        }))
     }
 
     /// Records the catalog in use, and drops the state of channels that are in no catalog any more. Cheap if nothing
@@ -97,8 +101,8 @@ impl ChannelStates {
     }
 
     /// The load of `channel`.
-    pub fn load(&self, channel: &Channel) -> Arc<ChannelLoad> {
-        entry(&self.loads, channel.fingerprint)
+    pub fn load(&self, channel: &Channel) -> StateHandle<ChannelLoad> {
+        self.loads.get_or_new(channel.fingerprint)
     }
 
     /// Counts an attempt on the model with this fingerprint. Called once for each attempt, at its end.
@@ -109,45 +113,38 @@ impl ChannelStates {
         outcome: AttemptOutcome,
         latency: Duration,
     ) {
-        entry(&self.statistics, model).record(now, outcome, latency);
+        let statistics = self.statistics.get_or_new(model);
+        statistics.record(now, outcome, latency);
     }
 
     /// The latency of a candidate's model; `None` without a model, and if it has no state of its own.
-    pub(super) fn candidate_latency(&self, candidate: &Candidate) -> Option<Arc<LatencyAverage>> {
+    pub(super) fn candidate_latency(
+        &self,
+        candidate: &Candidate,
+    ) -> Option<StateHandle<LatencyAverage>> {
         let model = candidate.model_fingerprint()?;
-        Some(entry(&self.latencies, model))
+        Some(self.latencies.get_or_new(model))
     }
 
     /// The summary of the attempts of the last five minutes on the model with this fingerprint.
     pub fn attempt_summary(&self, model: u64, now: MonotonicTime) -> AttemptStatisticsSummary {
-        let statistics = read(&self.statistics).get(&model).cloned();
+        let statistics = self.statistics.get(model);
         statistics
             .map(|statistics| statistics.summary(now))
             .unwrap_or_default()
     }
 
     /// The health tracker with this fingerprint; `None` if nothing with this fingerprint ever failed.
-    pub fn health(&self, fingerprint: u64) -> Option<Arc<HealthTracker>> {
-        read(&self.healths).get(&fingerprint).cloned()
+    pub fn health(&self, fingerprint: u64) -> Option<StateHandle<HealthTracker>> {
+        self.healths.get(fingerprint)
     }
 
     /// Drops state with none of these fingerprints, except what is in use; returns whether anything was in use.
     fn drop_all_but(&self, known: &HashSet<u64>) -> bool {
-        fn sweep<T>(all: &RwLock<FingerprintMap<Arc<T>>>, known: &HashSet<u64>) -> bool {
-            let mut is_anything_left = false;
-            let mut all = all.write().unwrap_or_else(PoisonError::into_inner);
-            all.retain(|fingerprint, state| {
-                let is_under_way = Arc::strong_count(state) > 1;
-                let is_known = known.contains(fingerprint);
-                is_anything_left |= is_under_way && !is_known;
-                is_known || is_under_way
-            });
-            is_anything_left
-        }
-        sweep(&self.statistics, known);
-        sweep(&self.latencies, known);
-        let (loads, healths) = (sweep(&self.loads, known), sweep(&self.healths, known));
-        loads || healths
+        self.statistics.drop_all_but(known);
+        self.latencies.drop_all_but(known);
+        let loads = self.loads.drop_all_but(known);
+        self.healths.drop_all_but(known) || loads
     }
 
     /// The health status of this fingerprint.
@@ -163,28 +160,29 @@ impl ChannelStates {
     }
 
     /// Like [`Self::health`], but creates the tracker if there is none.
-    pub(super) fn health_or_new(&self, fingerprint: u64) -> Arc<HealthTracker> {
-        entry(&self.healths, fingerprint)
+    pub(super) fn health_or_new(&self, fingerprint: u64) -> StateHandle<HealthTracker> {
+        self.healths.get_or_new(fingerprint)
     }
 }
 
-/// The value for the fingerprint in `all`, created if there is none.
-fn entry<T: Default>(all: &RwLock<FingerprintMap<Arc<T>>>, fingerprint: u64) -> Arc<T> {
-    let known = read(all).get(&fingerprint).cloned();
-    known.unwrap_or_else(|| {
-        let mut all = all.write().unwrap_or_else(PoisonError::into_inner);
-        all.entry(fingerprint).or_default().clone()
-    })
-}
+impl Deref for ChannelStates {
+    type Target = SharedChannelStates;
 
-fn read<T>(all: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    all.read().unwrap_or_else(PoisonError::into_inner)
+    fn deref(&self) -> &SharedChannelStates {
+        &self.0
+    }
 }
 
 impl ChannelLoad {
     /// The number of requests in flight.
     pub fn in_flight(&self) -> u32 {
-        self.in_flight.load(Ordering::Relaxed)
+        let limited = self.limited.load(Ordering::Relaxed);
+        limited.saturating_add(self.unlimited())
+    }
+
+    fn unlimited(&self) -> u32 {
+        // Not negative but while a request moves to another thread.
+        u32::try_from(self.unlimited.sum()).unwrap_or(0)
     }
 
     /// The first limit that prevents another request, if any.
@@ -217,7 +215,11 @@ impl ChannelLoad {
     }
 
     pub(super) fn record_success(&self, now: MonotonicTime) {
-        self.last_success_ms.store(now.0.max(1), Ordering::Relaxed);
+        let now = now.0.max(1);
+        // Many requests succeed within a millisecond.
+        if self.last_success_ms.load(Ordering::Relaxed) != now {
+            self.last_success_ms.store(now, Ordering::Relaxed);
+        }
     }
 
     /// The count that a limit applies to.
@@ -237,13 +239,18 @@ impl ChannelLoad {
 
     /// Counts a new request; returns false if another request has reached the limit meanwhile.
     pub(super) fn begin(&self, limits: &ChannelLimits, now: MonotonicTime) -> bool {
-        let most = limits.concurrent.unwrap_or(u32::MAX);
-        let one_more = |count| (count < most).then_some(count + 1);
-        let counted = self
-            .in_flight
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
-        if counted.is_err() {
-            return false;
+        match limits.concurrent {
+            None => self.unlimited.add(1),
+            Some(most) => {
+                let most = most.saturating_sub(self.unlimited());
+                let one_more = |count| (count < most).then_some(count + 1);
+                let counted =
+                    self.limited
+                        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
+                if counted.is_err() {
+                    return false;
+                }
+            }
         }
         let Some(most) = limits.requests_per_minute else {
             return true;
@@ -252,14 +259,19 @@ impl ChannelLoad {
         let has_room = minute.requests.sum(now.0) < most;
         match has_room {
             true => minute.requests.add(now.0, 1),
-            false => self.end(),
+            false => self.end(limits),
         }
         has_room
     }
 
-    /// Ends a use that [`Self::begin`] allowed.
-    pub(super) fn end(&self) {
-        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+    /// Ends a use that [`Self::begin`] allowed, with the same limits.
+    pub(super) fn end(&self, limits: &ChannelLimits) {
+        match limits.concurrent {
+            None => self.unlimited.add(-1),
+            Some(_) => {
+                self.limited.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
     }
 
     pub(super) fn count_tokens(&self, limits: &ChannelLimits, tokens: u64, now: MonotonicTime) {
@@ -293,21 +305,5 @@ impl ReachedLimit {
             Self::RequestsPerMinute => "requests_per_minute",
             Self::TokensPerMinute => "tokens_per_minute",
         }
-    }
-}
-
-impl Hasher for PassThroughHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, fingerprint: u64) {
-        self.0 = fingerprint;
     }
 }

@@ -2,23 +2,31 @@
 
 use super::caller_loads::CallerLoadGuard;
 use super::live::{ChannelLoad, ChannelStates};
+use super::state_map::StateHandle;
+use headgate_core::catalog::channel::ChannelLimits;
 use std::sync::Arc;
 
 /// What an attempt occupies of its channel's `concurrent` limit. Dropping it makes room for another request, and wakes
 /// those that wait for it.
 pub struct ChannelPermit {
     channels: Arc<ChannelStates>,
-    load: Arc<ChannelLoad>,
+    load: StateHandle<ChannelLoad>,
+    limits: ChannelLimits,
     /// Counts the request for its caller; `None` without affinity. Boxed, since every exchange has a permit.
     pub(super) caller: Option<Box<CallerLoadGuard>>,
 }
 
 impl ChannelPermit {
     /// A permit for a use that `load` has counted already.
-    pub(super) fn new(channels: &Arc<ChannelStates>, load: &Arc<ChannelLoad>) -> Self {
+    pub(super) fn new(
+        channels: &Arc<ChannelStates>,
+        load: &StateHandle<ChannelLoad>,
+        limits: ChannelLimits,
+    ) -> Self {
         Self {
             channels: channels.clone(),
             load: load.clone(),
+            limits,
             caller: None,
         }
     }
@@ -26,7 +34,10 @@ impl ChannelPermit {
 
 impl Drop for ChannelPermit {
     fn drop(&mut self) {
-        self.load.end();
-        self.channels.freed.notify_waiters();
+        self.load.end(&self.limits);
+        // Nobody waits for a channel that takes any number of requests.
+        if self.limits.concurrent.is_some() {
+            self.channels.freed.notify_waiters();
+        }
     }
 }

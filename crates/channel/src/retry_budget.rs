@@ -1,17 +1,22 @@
 //! The retry budget: how many retries all requests together may make, so that failing providers see no retry storm.
 
 use super::clock::MonotonicTime;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use headgate_core::state::lock::lock;
+use headgate_core::thread_shards::ThreadGauge;
+use std::sync::{Mutex, MutexGuard};
 
 /// The maximum number of retries that requests can accumulate.
 const SAVED_MAX: f64 = 100.0;
 
 /// A budget of a share of the requests, plus a minimum number of retries per second.
-#[derive(Debug, Default)]
-pub struct RetryBudget(Mutex<RetryBudgetState>);
+#[derive(Default)]
+pub struct RetryBudget {
+    /// What requests have ever earned, in percent of a retry.
+    earned_percent: ThreadGauge,
+    state: Mutex<RetryBudgetState>,
+}
 
 /// A retry that was taken from a budget. It returns there if it is dropped before it was made.
-#[derive(Debug)]
 #[must_use = "a retry that is dropped returns to the budget"]
 pub struct RetryPermit<'b> {
     budget: &'b RetryBudget,
@@ -29,8 +34,10 @@ enum RetryBudgetPart {
 
 #[derive(Debug, Default)]
 struct RetryBudgetState {
-    /// Retries that requests have earned.
+    /// Retries that requests have earned and that are left.
     earned: f64,
+    /// How much of what requests have ever earned was added to it.
+    added_percent: i64,
     /// Retries left of this second's minimum.
     floor: f64,
     at: Option<MonotonicTime>,
@@ -39,7 +46,7 @@ struct RetryBudgetState {
 impl RetryBudget {
     /// Adds `percent` of a retry for a request.
     pub fn earn(&self, percent: u8) {
-        self.state().save(f64::from(percent) / 100.0);
+        self.earned_percent.add(percent.into());
     }
 
     /// Takes one retry from the budget; `None` if there is none.
@@ -69,7 +76,13 @@ impl RetryBudget {
     }
 
     fn state(&self) -> MutexGuard<'_, RetryBudgetState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut state = lock(&self.state);
+        let percent = self.earned_percent.sum();
+        // Another thread may have read a sum with more of it.
+        let more = percent.saturating_sub(state.added_percent).max(0);
+        state.added_percent += more;
+        state.save(more as f64 / 100.0);
+        state
     }
 }
 

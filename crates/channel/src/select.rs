@@ -23,6 +23,7 @@ use super::health_status::HealthStatus;
 use super::lease::{ChannelLease, HealthScopePermit};
 use super::live::{ChannelLoad, ChannelStates};
 use super::outcome::HealthScope;
+use super::state_map::StateHandle;
 use super::unusable::{NoUsableChannel, UnusableReason};
 use draw::{CandidateWithLoad, draw};
 use headgate_core::catalog::model::{Candidate, LoadMeasure};
@@ -258,7 +259,7 @@ impl ChannelStates {
     fn begin(
         self: &Arc<Self>,
         candidate: &Candidate,
-        load: Arc<ChannelLoad>,
+        load: StateHandle<ChannelLoad>,
         now: MonotonicTime,
         permit: PermitFn,
     ) -> Option<ChannelLease> {

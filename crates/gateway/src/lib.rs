@@ -131,7 +131,7 @@ impl Gateway {
             reloader: self.reloader.clone(),
             upstream: Arc::new(UpstreamClient::new(self.addresses())),
             fetcher: Arc::new(self.fetcher.with_own_connections()),
-            channels: self.channels.clone(),
+            channels: Arc::new(ChannelStates::clone(&self.channels)),
             budget: Arc::default(),
             whole_bodies: self.whole_bodies.clone(),
             thoughts: self.thoughts.clone(),

@@ -2,13 +2,13 @@
 
 use crate::clock::MonotonicTime;
 use crate::live::{ChannelLoad, ChannelStates};
+use crate::state_map::StateHandle;
 use headgate_core::catalog::model::Candidate;
-use std::sync::Arc;
 
 /// A candidate that can be used, with the load of its channel.
 pub(super) struct CandidateWithLoad<'c> {
     pub candidate: &'c Candidate,
-    pub load: Arc<ChannelLoad>,
+    pub load: StateHandle<ChannelLoad>,
 }
 
 impl CandidateWithLoad<'_> {
