@@ -215,11 +215,10 @@ impl UpstreamClient {
             .unwrap_or_else(PoisonError::into_inner)
             .get(&pool)
             .cloned();
-        if let Some(provider) = &known
-            && provider.literal_host.as_ref() == Some(host)
-        {
-            return Ok(provider.clone());
-        }
+        let known = match known {
+            Some(provider) if provider.literal_host.as_ref() == Some(host) => return Ok(provider),
+            known => known,
+        };
         let addresses = self.addresses.lookup(host).await.map_err(|error| {
             no_connection(format!("DNS lookup of `{host}` failed: {error}")).source(error)
         })?;

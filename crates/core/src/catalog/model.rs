@@ -68,7 +68,7 @@ pub struct ModelRequestSchema {
 pub struct Candidate {
     pub channel: Arc<Channel>,
     /// `None` if an id binds the request to the channel and no model is named.
-    pub model: Option<ChannelModel>,
+    pub model: Option<Arc<ChannelModel>>,
     /// The protocol in which requests are sent to the channel; `None` for requests of no protocol.
     pub protocol: Option<ChannelProtocol>,
     /// The index of the credential that must be used; any if `None`.
@@ -122,7 +122,7 @@ impl Candidate {
     /// A channel that serves a model.
     pub fn for_model(channel: Arc<Channel>, model: ChannelModel) -> Self {
         Self {
-            model: Some(model),
+            model: Some(Arc::new(model)),
             is_bound: false,
             ..Self::bound_to(channel, None)
         }

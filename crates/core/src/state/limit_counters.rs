@@ -218,9 +218,13 @@ impl LocalLimitCounters {
     }
 
     fn counter_value(&mut self, limit: &AdmissionLimit) -> &mut CounterValue {
-        self.values
-            .entry(limit.counter.clone())
-            .or_insert_with(|| CounterValue::new(limit.measure()))
+        // A clone for an entry would change a reference count that all workers share.
+        if !self.values.contains_key(&limit.counter) {
+            let value = CounterValue::new(limit.measure());
+            self.values.insert(limit.counter.clone(), value);
+        }
+        let value = self.values.get_mut(&limit.counter);
+        value.expect("it was inserted")
     }
 }
 

@@ -40,6 +40,9 @@ pub fn count_locally(
     let Some(destination) = &request.destination else {
         return Ok(None);
     };
+    if !is_token_count(request) {
+        return Ok(None);
+    }
     let all = destination.candidates.clone();
     let counting = keep_counting(request, all.clone());
     if let (Some(candidate), true) = (all.first(), counting.is_empty()) {
