@@ -53,14 +53,14 @@ impl ChannelLease {
         permits: [HealthScopePermit; 3],
         began: MonotonicTime,
     ) -> Self {
-        let limits = candidate.channel.limits;
+        let is_limited = candidate.channel.limits.concurrent.is_some();
         Self {
             channels: channels.clone(),
             candidate: candidate.clone(),
             key,
             affinity: None,
             is_timed: false,
-            concurrency: Some(ChannelPermit::new(channels, &load, limits)),
+            concurrency: Some(ChannelPermit::new(channels, &load, is_limited)),
             load,
             permits,
             began,

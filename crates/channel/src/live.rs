@@ -259,16 +259,16 @@ impl ChannelLoad {
         let has_room = minute.requests.sum(now.0) < most;
         match has_room {
             true => minute.requests.add(now.0, 1),
-            false => self.end(limits),
+            false => self.end(limits.concurrent.is_some()),
         }
         has_room
     }
 
-    /// Ends a use that [`Self::begin`] allowed, with the same limits.
-    pub(super) fn end(&self, limits: &ChannelLimits) {
-        match limits.concurrent {
-            None => self.unlimited.add(-1),
-            Some(_) => {
+    /// Ends a use that [`Self::begin`] allowed, of a channel that had a `concurrent` limit or not.
+    pub(super) fn end(&self, is_limited: bool) {
+        match is_limited {
+            false => self.unlimited.add(-1),
+            true => {
                 self.limited.fetch_sub(1, Ordering::Relaxed);
             }
         }

@@ -3,7 +3,6 @@
 use super::caller_loads::CallerLoadGuard;
 use super::live::{ChannelLoad, ChannelStates};
 use super::state_map::StateHandle;
-use headgate_core::catalog::channel::ChannelLimits;
 use std::sync::Arc;
 
 /// What an attempt occupies of its channel's `concurrent` limit. Dropping it makes room for another request, and wakes
@@ -11,7 +10,7 @@ use std::sync::Arc;
 pub struct ChannelPermit {
     channels: Arc<ChannelStates>,
     load: StateHandle<ChannelLoad>,
-    limits: ChannelLimits,
+    is_limited: bool,
     /// Counts the request for its caller; `None` without affinity. Boxed, since every exchange has a permit.
     pub(super) caller: Option<Box<CallerLoadGuard>>,
 }
@@ -21,12 +20,12 @@ impl ChannelPermit {
     pub(super) fn new(
         channels: &Arc<ChannelStates>,
         load: &StateHandle<ChannelLoad>,
-        limits: ChannelLimits,
+        is_limited: bool,
     ) -> Self {
         Self {
             channels: channels.clone(),
             load: load.clone(),
-            limits,
+            is_limited,
             caller: None,
         }
     }
@@ -34,9 +33,9 @@ impl ChannelPermit {
 
 impl Drop for ChannelPermit {
     fn drop(&mut self) {
-        self.load.end(&self.limits);
+        self.load.end(self.is_limited);
         // Nobody waits for a channel that takes any number of requests.
-        if self.limits.concurrent.is_some() {
+        if self.is_limited {
             self.channels.freed.notify_waiters();
         }
     }
