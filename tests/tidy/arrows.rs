@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The crates of the program in layers, the lowest first: a crate names only crates of lower layers.
 const LAYERS: &[&[&str]] = &[
-    &["protocol", "scalar", "wasm"],
+    &["protocol", "scalar", "wasm", "workers"],
     &[
         "expression",
         "event_stream",

@@ -13,8 +13,8 @@ use tokio::task::LocalSet;
 const ROUNDS: usize = 7;
 /// Requests in flight at a time.
 pub const CONCURRENT: usize = 32;
-/// Clients share an HTTP/2 connection.
-const STREAMS_PER_CONNECTION: usize = 8;
+/// The HTTP/2 connections that clients share.
+pub const HTTP2_CONNECTIONS: usize = 4;
 
 /// A size of bodies, and the requests in a round.
 struct Load {
@@ -110,7 +110,7 @@ impl ClientConnection {
     }
 }
 
-/// Sends a request many times on so many connections: the processor time per 10,000 requests in seconds, and requests per second.
+/// Sends a request many times on so many connections, or as many streams of [`HTTP2_CONNECTIONS`]: the processor time per 10,000 requests in seconds, and requests per second.
 pub async fn run(
     targets: &Targets,
     target: Target,
@@ -155,7 +155,7 @@ async fn open(targets: &Targets, target: Target, count: usize) -> Vec<ClientConn
     while connections.len() < count {
         if targets.transport == Transport::ClientHttp2 {
             let connection = Http2Connection::open(address).await;
-            let shared = (0..STREAMS_PER_CONNECTION).map(|_| connection.clone());
+            let shared = (0..count.div_ceil(HTTP2_CONNECTIONS)).map(|_| connection.clone());
             connections.extend(shared.map(ClientConnection::Http2));
         } else {
             connections.push(ClientConnection::Http1(Connection::open(address).await));

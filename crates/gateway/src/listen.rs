@@ -12,7 +12,7 @@ pub(super) mod http2;
 mod http_app_adapter;
 mod http_app_limits;
 mod proxy_header;
-mod worker_pool;
+pub(super) mod worker_gateways;
 
 use super::Gateway;
 use super::background_service::BackgroundWorkService;
@@ -31,6 +31,7 @@ use headgate_config::snapshot::server;
 use headgate_config::snapshot::server::{ListenerTlsMaterial, ListenerTlsPaths, read_tls};
 use headgate_core::feature::background::BackgroundWork;
 use headgate_core::serve::HttpApp;
+use headgate_workers::WorkerPool;
 use http_app_adapter::HttpAppAdapter;
 pub use http_app_limits::HttpAppServerLimits;
 use pingora_core::listeners::tls::TlsSettings;
@@ -46,6 +47,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
+use worker_gateways::WorkerGateways;
 
 /// Backlog of a listening socket; the system may limit it further.
 const WAITING_CONNECTIONS_MAX: i32 = 65_535;
@@ -88,7 +90,7 @@ impl ServerProcess {
     /// Serves the gateway, with `connections` client connections at most.
     ///
     /// # Errors
-    /// The certificate files cannot be used.
+    /// The certificate files cannot be used, or the system allows no further threads.
     pub fn add_gateway(
         &mut self,
         gateway: &Gateway,
@@ -101,13 +103,12 @@ impl ServerProcess {
         let open = gateway.metrics.connections().clone();
         let proxied = gateway.client_addresses.takes_proxy_protocol();
         let proxies = proxied.then(|| gateway.client_addresses.clone());
-        let services = gateway
-            .for_workers(self.workers)
-            .into_iter()
-            .map(|gateway| {
-                let service = ClientConnectionServer::new(Arc::new(gateway), &settings.limits);
-                Arc::new(service)
-            });
+        let workers = started_workers("gateway", self.workers)?;
+        let gateways = Arc::new(WorkerGateways::new(gateway, workers.clone()));
+        let services = (0..self.workers).map(|worker| {
+            let service = ClientConnectionServer::new(gateways.clone(), worker, &settings.limits);
+            Arc::new(service)
+        });
         let admission = AcceptContext {
             apps: services.collect(),
             connection_permits: Arc::new(Semaphore::new(connections)),
@@ -119,6 +120,7 @@ impl ServerProcess {
         };
         let accept_loop = AcceptLoop {
             name: "gateway",
+            workers,
             admission: Arc::new(admission),
             drain_state: self.drain_state.clone(),
             closing: self.drain_state.callers(),
@@ -132,7 +134,7 @@ impl ServerProcess {
     /// Serves an application, with TLS if there are files for it.
     ///
     /// # Errors
-    /// The certificate files cannot be used.
+    /// The certificate files cannot be used, or the system allows no further threads.
     pub fn add_app(
         &mut self,
         name: &'static str,
@@ -159,6 +161,7 @@ impl ServerProcess {
         };
         let accept_loop = AcceptLoop {
             name,
+            workers: started_workers(name, 1)?,
             admission: Arc::new(admission),
             drain_state: self.drain_state.clone(),
             closing: self.drain_state.admin(),
@@ -271,6 +274,13 @@ pub fn resolve(address: &str) -> io::Result<SocketAddr> {
         .to_socket_addrs()?
         .next()
         .ok_or_else(|| io::Error::new(io::ErrorKind::AddrNotAvailable, "the name has no address"))
+}
+
+/// Before the process listens, so that it does not begin without them.
+fn started_workers(name: &str, count: usize) -> Result<Arc<WorkerPool>, String> {
+    let workers = WorkerPool::start(name, count);
+    let workers = workers.map_err(|error| format!("cannot start the threads of {name}: {error}"));
+    Ok(Arc::new(workers?))
 }
 
 /// Metrics count only the connections of callers.

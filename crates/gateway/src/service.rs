@@ -10,6 +10,7 @@ use super::exchange::Exchange;
 use super::exchange::record::ExchangeRecord;
 use super::listen::caller_connections::CallerConnectionGuard;
 use super::listen::drain_state::DrainStageWatch;
+use super::listen::worker_gateways::WorkerGateways;
 use super::routing_fault::{method_not_allowed, unknown_path};
 use super::unrouted_request::UnroutedRequest;
 use super::{Gateway, fault_from, head, request_id, websocket_refusal};
@@ -44,6 +45,9 @@ const SEND_BUFFER: usize = 32 << 10;
 
 /// The gateway, as seen by one client connection.
 pub struct GatewayClientConnection {
+    gateways: Arc<WorkerGateways>,
+    /// The index of the worker that serves the connection, and its gateway.
+    worker: usize,
     gateway: Arc<Gateway>,
     options: Arc<HttpServerOptions>,
     begun: AtomicBool,
@@ -69,9 +73,8 @@ impl HttpServerApp for GatewayClientConnection {
         self.begun.store(true, Ordering::Relaxed);
         // Connections of HTTP/1.1 never reach Pingora's server.
         if let ServerSession::H2(session) = session {
-            let mut aborted = self.gateway.drain_state.aborted();
             let session = CallerSession::Http2(Box::new(session));
-            self.serve(session, &mut aborted).await;
+            self.serve_stream(session).await;
         }
         None
     }
@@ -111,7 +114,9 @@ impl Http1Service for GatewayHttp1Service {
         session: Box<Http1ServerSession>,
     ) -> Option<Box<Http1ServerSession>> {
         let session = CallerSession::Http1(session);
-        self.connection.serve(session, &mut self.aborted).await
+        let gateway = &self.connection.gateway;
+        let serving = self.connection.serve(gateway, session, &mut self.aborted);
+        serving.await
     }
 
     async fn refuse(&self, session: Box<Http1ServerSession>, error: Http1ReadError) {
@@ -126,12 +131,16 @@ impl Http1Service for GatewayHttp1Service {
 
 impl GatewayClientConnection {
     pub fn new(
-        gateway: Arc<Gateway>,
+        gateways: Arc<WorkerGateways>,
+        worker: usize,
         options: Arc<HttpServerOptions>,
         peer: Option<SocketAddr>,
     ) -> Self {
+        let gateway = gateways.gateways[worker].clone();
         let connection_quota = CallerConnectionGuard::new(gateway.caller_connections.clone());
         Self {
+            gateways,
+            worker,
             gateway,
             options,
             connection_quota,
@@ -153,19 +162,38 @@ impl GatewayClientConnection {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Serves a request whose head was read; returns its connection if that can carry another one.
+    /// Serves a stream of HTTP/2 on the worker of its connection, or on another one if that is busy.
+    async fn serve_stream(self: &Arc<Self>, session: CallerSession) {
+        let mut aborted = self.gateway.drain_state.aborted();
+        let stream = self.gateways.workers.place_stream(self.worker);
+        let Some(worker) = stream.elsewhere else {
+            self.serve(&self.gateway, session, &mut aborted).await;
+            return;
+        };
+        self.gateway.metrics.streams_moved().inc();
+        let connection = self.clone();
+        let serving = async move {
+            let gateway = &connection.gateways.gateways[worker];
+            connection.serve(gateway, session, &mut aborted).await;
+        };
+        stream.run(serving).await;
+    }
+
+    /// Serves a request whose head was read, with the gateway of the worker that runs it; returns its connection if that
+    /// can carry another one.
     async fn serve(
         &self,
+        gateway: &Arc<Gateway>,
         mut session: CallerSession,
         aborted: &mut DrainStageWatch,
     ) -> Option<Box<Http1ServerSession>> {
         // The configuration may have changed while the connection was idle.
-        let snapshot = self.gateway.reloader.current();
+        let snapshot = gateway.reloader.current();
         session.set_write_timeout(snapshot.server.limits.write_timeout);
         // Boxed, so that the part that outlives the exchange on an HTTP/2 stream is small; built where it stays.
         let mut exchange = Box::into_pin(Box::write(
             Box::new_uninit(),
-            self.exchange(session, snapshot),
+            self.exchange(gateway, session, snapshot),
         ));
         let remainder = poll_fn(|context| match exchange.as_mut().poll(context) {
             // The exchange notices that the drain deadline has passed.
@@ -179,16 +207,15 @@ impl GatewayClientConnection {
 
     async fn exchange(
         &self,
+        gateway: &Arc<Gateway>,
         mut session: CallerSession,
         snapshot: Arc<Snapshot>,
     ) -> ConnectionAfterExchange {
-        let _in_flight = self.gateway.metrics.in_flight().guard();
+        let _in_flight = gateway.metrics.in_flight().guard();
         let id = request_id::new();
-        let client = self
-            .gateway
-            .resolve_client(self.peer, &session.head().headers);
+        let client = gateway.resolve_client(self.peer, &session.head().headers);
         let refusal = |id| UnroutedRequest {
-            gateway: &self.gateway,
+            gateway,
             snapshot: &snapshot,
             id,
             client,
@@ -216,7 +243,7 @@ impl GatewayClientConnection {
             }
         };
         let method = request.method.clone();
-        let drain_state = self.gateway.drain_state.clone();
+        let drain_state = gateway.drain_state.clone();
         let (downstream, headers) = DownstreamSession::new(session, drain_state);
         let view = RequestView::new(
             id,
@@ -229,7 +256,8 @@ impl GatewayClientConnection {
         );
         // The exchange is dropped before the connection is finished, so that both use the same memory of this future.
         let (downstream, is_broken) = {
-            let mut exchange = self.begin_exchange(downstream, snapshot, route, view, client);
+            let mut exchange =
+                self.begin_exchange(gateway, downstream, snapshot, route, view, client);
             exchange.run().await;
             (exchange.downstream, exchange.record.broken)
         };
@@ -241,14 +269,15 @@ impl GatewayClientConnection {
 
     /// The exchange of a request that has a route. Not asynchronous: the future of `exchange` would contain the parts of
     /// the exchange a second time.
-    fn begin_exchange(
-        &self,
+    fn begin_exchange<'a>(
+        &'a self,
+        gateway: &'a Arc<Gateway>,
         mut downstream: DownstreamSession,
         snapshot: Arc<Snapshot>,
         route: Arc<Route>,
         mut view: RequestView,
         client: Option<DownstreamClient>,
-    ) -> Exchange<'_> {
+    ) -> Exchange<'a> {
         let tls = downstream.session().tls();
         view.is_tls = tls.is_some();
         if let Some(certificate) = tls
@@ -259,8 +288,8 @@ impl GatewayClientConnection {
         }
         view.route = route.name.clone();
         view.client = client;
-        view.subrequests = Some(SubrequestClient::new(self.gateway.clone(), route.timeouts));
-        view.fetch = Some(self.gateway.fetcher.clone());
+        view.subrequests = Some(SubrequestClient::new(gateway.clone(), route.timeouts));
+        view.fetch = Some(gateway.fetcher.clone());
         let mut record = ExchangeRecord::new();
         if let Some(tracing) = &snapshot.tracing {
             let trace = tracing.begin(&mut view.headers, record.started);
@@ -268,11 +297,7 @@ impl GatewayClientConnection {
             record.trace = Some(trace);
         }
         let details = OpenRequestLabels::new(view.id.clone(), route.name.clone());
-        let open = self
-            .gateway
-            .metrics
-            .open_requests
-            .add(record.started, details);
+        let open = gateway.metrics.open_requests.add(record.started, details);
         // Recorded for nothing if the exchange is exported only because it fails.
         if record
             .trace
@@ -283,7 +308,7 @@ impl GatewayClientConnection {
         }
         downstream.wait_times.open = Some(open.request().clone());
         Exchange {
-            gateway: &self.gateway,
+            gateway,
             snapshot,
             route,
             request: view,
@@ -301,6 +326,7 @@ impl GatewayClientConnection {
 #[cfg(test)]
 mod tests {
     use super::GatewayClientConnection;
+    use crate::Gateway;
     use crate::downstream::session::CallerSession;
     use crate::exchange::sizes::future_bytes;
     use headgate_config::snapshot::Snapshot;
@@ -313,11 +339,12 @@ mod tests {
     fn the_future_of_a_connections_exchange_stays_within_its_limit() {
         type Call = (
             &'static GatewayClientConnection,
+            &'static Arc<Gateway>,
             CallerSession,
             Arc<Snapshot>,
         );
-        let bytes = future_bytes(|(connection, session, snapshot): Call| {
-            connection.exchange(session, snapshot)
+        let bytes = future_bytes(|(connection, gateway, session, snapshot): Call| {
+            connection.exchange(gateway, session, snapshot)
         });
         assert!(bytes <= EXCHANGE_BYTES_MAX, "{bytes} bytes");
     }

@@ -63,6 +63,7 @@ pub struct Metrics {
     in_flight: ThreadGauge,
     in_flight_shown: IntGauge,
     connections: IntGauge,
+    streams_moved: IntCounter,
     reloads: IntCounterVec,
     reload_succeeded: IntGauge,
     reload_time: Gauge,
@@ -156,6 +157,13 @@ impl Metrics {
             in_flight: ThreadGauge::default(),
             in_flight_shown: gauge("headgate_in_flight", "Requests in flight."),
             connections: gauge("headgate_connections", "Open client connections."),
+            streams_moved: registered(
+                &registry,
+                IntCounter::new(
+                    "headgate_streams_moved_total",
+                    "HTTP/2 streams that ran on another worker than their connection.",
+                ),
+            ),
             reloads: counter(
                 "headgate_config_reloads_total",
                 "Configuration loads, by result.",
@@ -279,6 +287,11 @@ impl Metrics {
     /// Number of open client connections.
     pub fn connections(&self) -> &IntGauge {
         &self.connections
+    }
+
+    /// Number of HTTP/2 streams that ran on another worker than their connection.
+    pub fn streams_moved(&self) -> &IntCounter {
+        &self.streams_moved
     }
 
     /// Records that the configuration was loaded, and that `revision` is in use.

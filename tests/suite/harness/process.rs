@@ -94,6 +94,21 @@ impl Process {
         maps.contains(text)
     }
 
+    /// The processor time of each thread whose name begins with `prefix`, in ticks of the system's clock.
+    pub fn thread_ticks(&self, prefix: &str) -> Vec<u64> {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.id())).unwrap();
+        let stats = threads.map(|thread| thread.unwrap().path().join("stat"));
+        // A thread may end meanwhile.
+        let stats = stats.filter_map(|file| std::fs::read_to_string(file).ok());
+        let ticks = stats.filter_map(|stat| {
+            let (name, fields) = stat.split_once('(')?.1.rsplit_once(')')?;
+            let times = fields.split_whitespace().skip(11).take(2);
+            let times = times.map(|ticks| ticks.parse::<u64>().unwrap());
+            name.starts_with(prefix).then(|| times.sum())
+        });
+        ticks.collect()
+    }
+
     fn status_bytes(&self, key: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(key));

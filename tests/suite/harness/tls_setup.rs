@@ -3,6 +3,7 @@
 use super::certificates::Authority;
 use super::gateway::folder_with_schemas;
 use super::{Gateway, Http2, Simulator, config};
+use serde_json::Value;
 
 pub struct TlsTestSetup {
     pub gateway: Gateway,
@@ -12,10 +13,16 @@ pub struct TlsTestSetup {
 
 impl TlsTestSetup {
     pub async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    /// Starts with a changed configuration.
+    pub async fn start_with(change: impl FnOnce(&mut Value)) -> Self {
         let simulator = Simulator::start().await;
         let (folder, authority) = (folder_with_schemas(), Authority::new());
         let mut config = config::standard(&simulator.url());
         config["server"]["tls"] = authority.server().write(&folder, "server");
+        change(&mut config);
         Self {
             gateway: Gateway::start_in(folder, &config.to_string()).await,
             simulator,

@@ -6,6 +6,7 @@ mod http2;
 mod http2_heads;
 mod http2_refusals;
 mod http2_stream_states;
+mod http2_workers;
 mod pipelining;
 mod refusals;
 mod request_paths;

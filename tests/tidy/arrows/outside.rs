@@ -108,6 +108,7 @@ pub(super) const OUTSIDE: &[(&str, &[&str])] = &[
             "cli",
             "simulator",
             "wasm",
+            "workers",
         ],
     ),
     ("wasmtime", &["wasm"]),

@@ -4,9 +4,9 @@ use super::client_stream::ClientTcpStream;
 use super::drain_state::{DrainState, until_set};
 use super::evictable_connections::EvictableConnections;
 use super::proxy_header::read_client;
-use super::worker_pool::WorkerPool;
 use async_trait::async_trait;
 use headgate_core::catalog::client_address::ClientAddressResolver;
+use headgate_workers::WorkerPool;
 use pingora_core::apps::ServerApp;
 use pingora_core::listeners::tls::Acceptor;
 use pingora_core::protocols::Stream;
@@ -46,6 +46,7 @@ pub(super) struct ListenerService<A> {
 pub(super) struct AcceptLoop<A> {
     /// The name of the listener.
     pub name: &'static str,
+    pub workers: Arc<WorkerPool>,
     pub admission: Arc<AcceptContext<A>>,
     pub drain_state: Arc<DrainState>,
     pub closing: ShutdownWatch,
@@ -83,14 +84,8 @@ impl<A: ServerApp + Send + Sync + 'static> Service for ListenerService<A> {
         let Some((socket, accept_loop)) = self.accepting.take() else {
             return;
         };
-        match WorkerPool::start(self.name, accept_loop.admission.apps.len()) {
-            Ok(workers) => {
-                let workers = Arc::new(workers);
-                let accepting = accept_loop.run(socket, workers.clone());
-                workers.run_accept_loop(accepting).await;
-            }
-            Err(error) => tracing::error!(listener = self.name, %error, "cannot listen"),
-        }
+        let workers = accept_loop.workers.clone();
+        workers.run_accept_loop(accept_loop.run(socket)).await;
     }
 
     fn name(&self) -> &str {
@@ -113,7 +108,7 @@ impl<A> ListenerService<A> {
 }
 
 impl<A: ServerApp + Send + Sync + 'static> AcceptLoop<A> {
-    async fn run(self, socket: net::TcpListener, workers: Arc<WorkerPool>) {
+    async fn run(self, socket: net::TcpListener) {
         let listener = match TcpListener::from_std(socket) {
             Ok(listener) => listener,
             Err(error) => return tracing::error!(listener = self.name, %error, "cannot listen"),
@@ -140,12 +135,12 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptLoop<A> {
             };
             match accepted {
                 Ok((stream, peer)) => {
-                    let stream = match workers.runs_accept_loop() {
+                    let stream = match self.workers.runs_accept_loop() {
                         true => Ok(AcceptedStream::Registered(stream)),
                         false => stream.into_std().map(AcceptedStream::Unregistered),
                     };
                     if let Ok(stream) = stream {
-                        self.admit(&workers, stream, peer);
+                        self.admit(stream, peer);
                     }
                 }
                 // A spare descriptor was closed; the next accept succeeds.
@@ -161,7 +156,7 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptLoop<A> {
                 Err(error) => tracing::debug!(listener = self.name, %error, "accept failed"),
             }
         }
-        self.accept_backlog(&workers, listener);
+        self.accept_backlog(listener);
     }
 
     /// Waits a while; for the callers' listener, until enough file descriptors are free.
@@ -178,7 +173,7 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptLoop<A> {
     }
 
     /// Accepts the connections in the backlog, which closing the listener would reset.
-    fn accept_backlog(&self, workers: &WorkerPool, listener: TcpListener) {
+    fn accept_backlog(&self, listener: TcpListener) {
         let Ok(listener) = listener.into_std() else {
             return;
         };
@@ -187,13 +182,13 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptLoop<A> {
                 return;
             };
             if stream.set_nonblocking(true).is_ok() {
-                self.admit(workers, AcceptedStream::Unregistered(stream), peer);
+                self.admit(AcceptedStream::Unregistered(stream), peer);
             }
         }
     }
 
     /// Serves a connection, or closes it at once if there is no permit and no connection makes room for it.
-    fn admit(&self, workers: &WorkerPool, stream: AcceptedStream, peer: SocketAddr) {
+    fn admit(&self, stream: AcceptedStream, peer: SocketAddr) {
         let permits = &self.admission.connection_permits;
         let permit = permits.clone().try_acquire_owned().ok();
         let evictable = self.admission.evictable.as_ref();
@@ -201,7 +196,7 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptLoop<A> {
             return;
         }
         let (admission, closing) = (self.admission.clone(), self.closing.clone());
-        workers.spawn(|worker| async move {
+        self.workers.spawn(|worker| async move {
             let permit = match permit {
                 Some(permit) => Some(permit),
                 None => admission.permit_of_evicted().await,

@@ -1,6 +1,7 @@
 //! Serves accepted client connections, and closes those that send no request.
 
 use super::http2::{Http2Reader, InspectedConnection};
+use super::worker_gateways::WorkerGateways;
 use crate::Gateway;
 use crate::downstream::http1::connection::serve_connection;
 use crate::service::GatewayClientConnection;
@@ -17,20 +18,24 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Serves client connections.
+/// Serves client connections on one worker.
 pub(super) struct ClientConnectionServer {
+    gateways: Arc<WorkerGateways>,
+    worker: usize,
     gateway: Arc<Gateway>,
     options: Arc<HttpServerOptions>,
     keep_alive_timeout: Duration,
 }
 
 impl ClientConnectionServer {
-    pub fn new(gateway: Arc<Gateway>, limits: &ServerLimits) -> Self {
+    pub fn new(gateways: Arc<WorkerGateways>, worker: usize, limits: &ServerLimits) -> Self {
         let keep_alive_timeout = limits.keep_alive_timeout;
         let mut options = HttpServerOptions::default();
         options.h2_idle_timeout = Some(keep_alive_timeout);
         Self {
-            gateway,
+            gateway: gateways.gateways[worker].clone(),
+            gateways,
+            worker,
             options: Arc::new(options),
             keep_alive_timeout,
         }
@@ -57,9 +62,9 @@ impl ServerApp for ClientConnectionServer {
         shutdown: &ShutdownWatch,
     ) -> Option<Stream> {
         let is_h2 = matches!(connection.selected_alpn_proto(), Some(ALPN::H2));
-        let (gateway, options) = (self.gateway.clone(), self.options.clone());
+        let (gateways, options) = (self.gateways.clone(), self.options.clone());
         let peer = peer_address(&connection);
-        let app = GatewayClientConnection::new(gateway, options, peer);
+        let app = GatewayClientConnection::new(gateways, self.worker, options, peer);
         if !is_h2 {
             serve_connection(app.into_http1(), connection, shutdown).await;
             return None;
