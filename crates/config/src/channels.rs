@@ -139,6 +139,8 @@ pub enum ProviderCredentialConfig {
     Header(CredentialHeaderConfig),
     /// `Authorization: Bearer …` with a token that the gateway mints.
     Jwt(JwtCredentialConfig),
+    /// A signature of AWS (Signature Version 4) over each request.
+    Aws(AwsCredentialConfig),
 }
 
 /// A pair of keys, with which the gateway mints tokens: JWTs signed with HS256.
@@ -156,6 +158,29 @@ pub struct JwtCredentialConfig {
 
 fn default_jwt_lifetime() -> HumanDuration {
     HumanDuration::seconds(30 * 60)
+}
+
+/// An access key of AWS, which signs each request with its body.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AwsCredentialConfig {
+    /// The id of the access key. Tasks belong to it: the secret may rotate.
+    pub access_key_id: Secret,
+    /// The secret access key, which signs.
+    pub secret_access_key: Secret,
+    /// The session token of a temporary key. Default: none.
+    pub session_token: Option<Secret>,
+    /// The region. Default: that in the host of `base_url`, such as `bedrock-runtime.eu-west-1.amazonaws.com`.
+    #[schemars(length(min = 1))]
+    pub region: Option<String>,
+    /// The name of the service in signatures. Default: bedrock.
+    #[serde(default = "default_aws_service")]
+    #[schemars(length(min = 1))]
+    pub service: String,
+}
+
+fn default_aws_service() -> String {
+    "bedrock".to_owned()
 }
 
 /// A credential in a header of any name.

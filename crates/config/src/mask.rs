@@ -10,11 +10,15 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Keys beneath a credential that hold no secret.
-const OPEN_KEYS: [&str; 5] = ["file", "lifetime", "name", "source", "match"];
+const OPEN_KEYS: [&str; 7] = [
+    "file", "lifetime", "name", "source", "match", "region", "service",
+];
 /// Keys that people write beneath a credential; whatever else stands there may be the credential itself.
-const CREDENTIAL_KEYS: [&str; 21] = [
+const CREDENTIAL_KEYS: [&str; 27] = [
+    "access_key_id",
     "api_key",
     "authorization",
+    "aws",
     "basic",
     "bearer",
     "env",
@@ -27,8 +31,12 @@ const CREDENTIAL_KEYS: [&str; 21] = [
     "match",
     "name",
     "password",
+    "region",
     "scheme",
     "secret",
+    "secret_access_key",
+    "service",
+    "session_token",
     "source",
     "token",
     "type",

@@ -220,7 +220,7 @@ impl Exchange<'_> {
     }
 
     /// Whether the body streams to the provider: no filter needs it, it is too large to be buffered for further
-    /// attempts, and a failed request costs no money.
+    /// attempts, a failed request costs no money, and no channel that may serve it signs bodies.
     fn streams_body(&self) -> bool {
         let length = self.downstream.declared_length();
         // What streams is not converted.
@@ -231,6 +231,10 @@ impl Exchange<'_> {
             && [Method::POST, Method::PUT, Method::PATCH].contains(&self.request.method)
             && length.is_none_or(|bytes| bytes > HELD_BYTES_MAX)
             && RetrySafety::for_request(&self.request, [speaking]) != RetrySafety::Paid
+            && !self
+                .snapshot
+                .catalog
+                .signs_bodies(self.request.protocol.map(Protocol::on_channels))
     }
 
     fn prepare_upload(&mut self, deadline: Duration) -> Result<(), Fault> {

@@ -118,15 +118,15 @@ pub(super) fn prepare_subrequest(
         headers,
         body,
     )?;
-    let mut prepared = PreparedRequest {
+    let prepared = PreparedRequest {
         timeouts: timeouts.over(target.channel.timeouts),
         may_repeat: method == Method::GET,
         ..prepared
     };
-    if let Some(other) = &subrequest.other_host {
-        prepared.headers.insert(header::HOST, authority(other));
+    match &subrequest.other_host {
+        None => Ok(prepared),
+        Some(other) => prepared.for_host(authority(other), target.credential),
     }
-    Ok(prepared)
 }
 
 impl Gateway {

@@ -61,7 +61,7 @@ pub fn member_names_credential(member: &str, folded: &mut Vec<u8>) -> bool {
             folded.push(byte.to_ascii_lowercase());
             before = byte;
         }
-        names_credential(folded) || folded == b"sig"
+        names_credential(folded) || folded == b"sig" || folded.starts_with(b"x-amz-")
     })
 }
 
@@ -166,6 +166,8 @@ mod tests {
             ("functionsKey", true),
             ("token[0]", true),
             ("sig", true),
+            ("X-Amz-Signature", true),
+            ("x-amzn-trace", false),
             ("pageToken", false),
             ("monkey", false),
             ("%zz_key", true),

@@ -8,8 +8,8 @@ use crate::mask::ChannelSecrets;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use std::borrow::Cow;
 
-/// Whether a caller's header never reaches a provider: connection headers, the caller's credentials and address, and
-/// headers that select an account or a project at the provider.
+/// Whether a caller's header never reaches a provider: connection headers, the caller's credentials, signature and
+/// address, and headers that select an account or a project at the provider.
 fn is_withheld_from_providers(name: &str) -> bool {
     matches!(
         name,
@@ -36,6 +36,7 @@ fn is_withheld_from_providers(name: &str) -> bool {
             | "x-real-ip"
             | "x-request-id"
     ) || name.starts_with("x-forwarded-")
+        || name.starts_with("x-amz-")
         || name.starts_with("x-headgate-")
         || names_credential(name.as_bytes())
 }

@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod admin;
+pub mod aws_account;
 pub mod batch_budgets;
 pub mod batches;
 pub mod caching;

@@ -2,6 +2,7 @@
 
 mod faults;
 mod provider;
+mod signatures;
 
 use super::{events_of, last_request};
 use crate::harness::error_shape::assert_error_body;

@@ -30,6 +30,7 @@ fn in_valid(text: &str) -> String {
 fn secrets_are_masked_wherever_they_are_written() {
     let cases = [
         "credential: {bearer: sk-123}",
+        "credential: {aws: {access_key_id: sk-1234, secret_access_key: sk-123, session_token: sk-123, region: eu}}",
         "credental: {anything: sk-123}",
         "credential:\n  header: {name: x-key, value: sk-123}",
         "credential:\n  bearer: |\n    sk-123\n    sk-123",
@@ -102,6 +103,7 @@ fn what_is_no_secret_stays_readable() {
         "callers: [{name: ann, keys: [{label: old, not_after: 2027-01-01, routes: [chat], networks: [10.0.0.0/8], models: [a], budget: {cost_per_day: 2}}]}]",
         "set_headers: {x-v: {source: path, match: ^/v1, value: $1}}",
         "credential: {beaer: \"${KEY}\", token: \"${KEY}\"}",
+        "credential: {aws: {access_key_id: \"${KEY}\", region: eu-west-1, service: bedrock}}",
         "callers: [{name: ann, expires: 2027-01-01}]",
         "callers: [{name: ann, expires: \"2027-01-01T00:00:00Z\"}]",
         "plugins: {p: {sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08}}",

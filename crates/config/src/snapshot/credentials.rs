@@ -1,6 +1,7 @@
 //! Builds the credentials of a channel from its configuration: one, or several keys used in turn.
 
 use super::ProblemCollector;
+use super::aws_credentials::{self, InvalidCredential};
 use crate::channels::{
     ChannelConfig, CredentialHeaderConfig, JwtCredentialConfig, ProviderCredentialConfig,
 };
@@ -39,8 +40,9 @@ pub(crate) fn build(
         .map(|(index, one)| (format!("{at}/credentials/{index}"), one));
     let mut built: Vec<Credential> = Vec::new();
     let mut complete = true;
+    let base_url = &config.base_url;
     for (at, config) in one.chain(several) {
-        match build_one(config, channel_fingerprint) {
+        match build_one(config, base_url, channel_fingerprint) {
             Ok(credential) if built.iter().any(|known| is_same(known, &credential)) => {
                 problems.error(&at, "duplicate credential", None);
                 complete = false;
@@ -54,8 +56,8 @@ pub(crate) fn build(
                 }
                 built.push(credential);
             }
-            Err(reason) => {
-                problems.error(&at, reason, None);
+            Err(InvalidCredential { key, reason, hint }) => {
+                problems.error(&format!("{at}{key}"), reason, hint);
                 complete = false;
             }
         }
@@ -103,8 +105,9 @@ fn is_same(one: &Credential, other: &Credential) -> bool {
 
 fn build_one(
     config: &ProviderCredentialConfig,
+    base_url: &str,
     channel_fingerprint: u64,
-) -> Result<Credential, String> {
+) -> Result<Credential, InvalidCredential> {
     let (name, secret, text) = match config {
         ProviderCredentialConfig::Bearer(secret) => (
             header::AUTHORIZATION,
@@ -121,7 +124,15 @@ fn build_one(
             value,
             value.expose().to_string(),
         ),
-        ProviderCredentialConfig::Jwt(config) => return build_minted(config, channel_fingerprint),
+        ProviderCredentialConfig::Jwt(config) => {
+            return Ok(build_minted(config, channel_fingerprint)?);
+        }
+        ProviderCredentialConfig::Aws(config) => {
+            let signer = aws_credentials::build(config, base_url)?;
+            let id = config.access_key_id.expose();
+            let fingerprint = fingerprint(&header::AUTHORIZATION, id, channel_fingerprint);
+            return Ok(Credential::aws(signer, fingerprint));
+        }
     };
     let value = HeaderValue::from_str(&text)
         .map_err(|_| "the credential is not a valid header value".to_string())?;

@@ -2,6 +2,7 @@
 
 pub mod admin;
 mod affinity;
+mod aws_credentials;
 mod base_url_hints;
 mod base_urls;
 pub(crate) mod budgets;

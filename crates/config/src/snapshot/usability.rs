@@ -298,6 +298,7 @@ fn check_credentials(at: &str, channel: &ChannelConfig, problems: &mut ProblemCo
             ProviderCredentialConfig::ApiKey(secret) => ("api_key", secret),
             ProviderCredentialConfig::Header(header) => ("header/value", &header.value),
             ProviderCredentialConfig::Jwt(jwt) => ("jwt/secret", &jwt.secret),
+            ProviderCredentialConfig::Aws(aws) => ("aws/secret_access_key", &aws.secret_access_key),
         };
         let name = secret.expose().strip_prefix('$').unwrap_or_default();
         let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';

@@ -1,5 +1,6 @@
 //! Credentials for providers: the secrets of an account, and the signer that makes a request authentic with them.
 
+use super::aws_signer::AwsSigner;
 use super::jwt_minter::JwtMinter;
 use crate::state::calendar::unix_ms;
 use headgate_protocol::json::edit::BodySegments;
@@ -12,7 +13,7 @@ use std::fmt;
 pub struct Credential {
     pub signer: RequestSigner,
     /// What stays the same when the keys of the account rotate, if the provider has such a thing: the secret without the
-    /// `Bearer` scheme, or the access key of minted tokens. Ids of tasks and connections are bound to it.
+    /// `Bearer` scheme, or the access key of minted tokens and of AWS. Ids of tasks and connections are bound to it.
     pub identity: CredentialSecret,
     /// All that no response, log line or error may reveal, the identity included.
     pub secrets: Vec<CredentialSecret>,
@@ -27,6 +28,15 @@ pub enum RequestSigner {
     Header(HeaderName, HeaderValue),
     /// `Authorization: Bearer` with a token that the gateway mints.
     Jwt(JwtMinter),
+    /// The headers of a signature of AWS over the request with its body.
+    Aws(Box<AwsSigner>),
+}
+
+/// Why a request cannot be signed, and so is not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SigningError {
+    #[error("the signature covers the body, which arrives while it is sent")]
+    StreamedBody,
 }
 
 /// A request as it is about to be sent: after all filters, with the gateway's and the channel's headers.
@@ -79,25 +89,69 @@ impl Credential {
             fingerprint,
         }
     }
+
+    /// An access key of AWS, whose id is the identity.
+    pub fn aws(signer: AwsSigner, fingerprint: u64) -> Self {
+        let key = signer.access_key();
+        let secrets = [&key.id, &key.secret].into_iter();
+        let secrets = secrets.chain(&key.session_token);
+        Self {
+            identity: CredentialSecret::new(&key.id),
+            secrets: secrets
+                .map(|secret| CredentialSecret::new(secret))
+                .collect(),
+            signer: RequestSigner::Aws(Box::new(signer)),
+            fingerprint,
+        }
+    }
 }
 
 impl RequestSigner {
-    /// Adds to a request what makes it authentic. A request that is sent again later is signed again.
-    pub fn sign(&self, request: SignableRequest<'_>) {
+    /// Adds to a request what makes it authentic, in place of what an earlier call added. A request that is sent again later
+    /// is signed again.
+    ///
+    /// # Errors
+    /// The signature covers a body that is not known yet.
+    pub fn sign(&self, request: SignableRequest<'_>) -> Result<(), SigningError> {
+        let SignableRequest {
+            method,
+            target,
+            headers,
+            body,
+        } = request;
         match self {
-            Self::Header(name, value) => request.headers.insert(name, value.clone()),
+            Self::Header(name, value) => {
+                headers.insert(name, value.clone());
+            }
             Self::Jwt(minter) => {
                 let authorization = minter.authorization(unix_ms());
-                request.headers.insert(header::AUTHORIZATION, authorization)
+                headers.insert(header::AUTHORIZATION, authorization);
             }
-        };
+            Self::Aws(signer) => {
+                let digest = body.sha256().ok_or(SigningError::StreamedBody)?;
+                signer.sign(method, target, headers, digest, unix_ms());
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns from an error response to a signed request: what it says about the time of the signature counts for the next.
+    pub fn learn_from_error(&self, headers: &HeaderMap, body: &[u8]) {
+        if let Self::Aws(signer) = self {
+            signer.learn_clock(headers, body, unix_ms());
+        }
+    }
+
+    /// Whether the body of a request must be known before it is sent.
+    pub fn signs_body(&self) -> bool {
+        matches!(self, Self::Aws(_))
     }
 
     /// The header that carries the credential.
     pub fn header_name(&self) -> &HeaderName {
         match self {
             Self::Header(name, _) => name,
-            Self::Jwt(_) => &header::AUTHORIZATION,
+            Self::Jwt(_) | Self::Aws(_) => &header::AUTHORIZATION,
         }
     }
 }
@@ -134,6 +188,7 @@ impl fmt::Debug for CredentialSecret {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::aws_signer::AwsAccessKey;
     use bytes::Bytes;
     use std::time::Duration;
 
@@ -141,13 +196,23 @@ mod tests {
         // A header of this name that a filter set does not stay.
         let earlier = HeaderValue::from_static("earlier");
         let mut headers = HeaderMap::from_iter([(header::AUTHORIZATION, earlier)]);
-        credential.signer.sign(SignableRequest {
+        let request = SignableRequest {
             method: &Method::GET,
             target: &Uri::from_static("/v1/tasks/1?x=1"),
             headers: &mut headers,
             body: SignableBody::Absent,
-        });
+        };
+        credential.signer.sign(request).unwrap();
         headers
+    }
+
+    fn aws(secret: &str, session_token: Option<&str>) -> Credential {
+        let access_key = AwsAccessKey {
+            id: "AKIDEXAMPLE".into(),
+            secret: secret.into(),
+            session_token: session_token.map(Into::into),
+        };
+        Credential::aws(AwsSigner::new(access_key, "eu-west-1", "bedrock"), 1)
     }
 
     #[test]
@@ -156,7 +221,7 @@ mod tests {
         let fixed = Credential::header(header::AUTHORIZATION, value.clone(), "secret-1", 1);
         let minter = JwtMinter::new("access-1", "secret-1", Duration::from_secs(60));
         let minted = Credential::jwt(minter, 1);
-        for credential in [&fixed, &minted] {
+        for credential in [&fixed, &minted, &aws("secret-1", None)] {
             let headers = signed(credential);
             let values: Vec<_> = headers
                 .get_all(credential.signer.header_name())
@@ -186,6 +251,41 @@ mod tests {
         let sent = sent[header::AUTHORIZATION].to_str().unwrap();
         assert!(secrets.iter().any(|secret| sent.contains(secret)), "{sent}");
         assert!(!format!("{before:?}").contains("one"), "{before:?}");
+    }
+
+    #[test]
+    fn the_identity_of_an_access_key_is_its_id_and_all_its_parts_are_secrets() {
+        let (before, after) = (aws("one", None), aws("two", Some("session-1")));
+        assert_eq!(before.identity.expose(), "AKIDEXAMPLE");
+        assert_eq!(before.identity.expose(), after.identity.expose());
+        let secrets = after.secrets.iter().map(CredentialSecret::expose);
+        let secrets: Vec<_> = secrets.collect();
+        assert_eq!(secrets, ["AKIDEXAMPLE", "two", "session-1"]);
+        let shown = format!("{after:?} {:?}", signed(&after));
+        for secret in secrets {
+            assert!(!shown.contains(secret), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_body_that_is_not_known_is_signed_by_no_key_of_aws() {
+        let value = HeaderValue::from_static("Bearer secret-1");
+        let fixed = Credential::header(header::AUTHORIZATION, value, "secret-1", 1);
+        for (credential, expected) in [
+            (fixed, Ok(())),
+            (aws("one", None), Err(SigningError::StreamedBody)),
+        ] {
+            let mut headers = HeaderMap::new();
+            let request = SignableRequest {
+                method: &Method::POST,
+                target: &Uri::from_static("/"),
+                headers: &mut headers,
+                body: SignableBody::Streamed,
+            };
+            assert_eq!(credential.signer.sign(request), expected);
+            assert_eq!(credential.signer.signs_body(), expected.is_err());
+            assert_eq!(headers.is_empty(), expected.is_err());
+        }
     }
 
     #[test]

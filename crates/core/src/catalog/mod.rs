@@ -1,6 +1,7 @@
 //! The catalog as built: callers, models and channels. Immutable, without I/O.
 
 pub mod affinity;
+pub mod aws_signer;
 pub mod base_path;
 pub mod base_url;
 pub mod batch_price;
@@ -38,6 +39,7 @@ pub mod webhook_secret;
 
 use crate::scalar::model_pattern::ModelPattern;
 use channel::Channel;
+use headgate_protocol::Protocol;
 use model::Model;
 use pattern_models::PatternModels;
 use std::collections::BTreeMap;
@@ -83,6 +85,15 @@ impl Catalog {
     /// All channels, in the order of their names.
     pub fn channels(&self) -> impl Iterator<Item = &Arc<Channel>> {
         self.channels.values()
+    }
+
+    /// Whether a channel of this protocol, or any if there is none, signs the bodies of its requests, so that it needs them whole.
+    pub fn signs_bodies(&self, protocol: Option<Protocol>) -> bool {
+        self.channels().any(|channel| {
+            let mut credentials = channel.credentials.iter();
+            protocol.is_none_or(|protocol| channel.protocols.contains(&protocol))
+                && credentials.any(|credential| credential.signer.signs_body())
+        })
     }
 
     /// All models that the configuration names, in the order of their names.

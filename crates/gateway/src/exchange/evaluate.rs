@@ -244,6 +244,10 @@ impl AttemptLoop<'_> {
         if self.request.info.upstream_request_id.is_none() {
             self.record_upstream_id(upstream_request_id::from_body(bytes), &lease);
         }
+        if let Some(credential) = lease.credential() {
+            let signer = &credential.signer;
+            signer.learn_from_error(response.headers(), bytes);
+        }
         let errors = &lease.candidate.channel.errors;
         let mut error = errors.classify_response(status.as_u16(), bytes, self.error_subject());
         if error.class.is_callers() && is_refused_by_account(&lease, bytes) {

@@ -129,13 +129,15 @@ impl EgressUrl {
 
 impl EgressRequest {
     /// Signs the request, which has no body, as it is about to be sent.
-    pub(super) fn sign(&mut self, credential: &Credential) {
-        credential.signer.sign(SignableRequest {
+    pub(super) fn sign(&mut self, credential: &Credential) -> Result<(), FetchError> {
+        let request = SignableRequest {
             method: &self.method,
             target: &self.target,
             headers: &mut self.headers,
             body: SignableBody::Absent,
-        });
+        };
+        let signed = credential.signer.sign(request);
+        signed.map_err(|error| unfetched(error.to_string()))
     }
 }
 

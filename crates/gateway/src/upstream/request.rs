@@ -3,14 +3,14 @@
 use super::request_head::RequestHead;
 use super::{ChannelWithCredential, ConnectionReusePolicy};
 use headgate_core::catalog::channel::{Channel, Timeouts};
-use headgate_core::catalog::credential::{SignableBody, SignableRequest};
+use headgate_core::catalog::credential::{Credential, SignableBody, SignableRequest};
 use headgate_core::filter::body_stream::RequestBodyReceiver;
 use headgate_core::request_id::RequestId;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::header_values::decimal_value;
 use headgate_protocol::json::edit::BodySegments;
 use http::uri::Scheme;
-use http::{HeaderMap, HeaderName, Method, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use std::time::Duration;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -46,7 +46,7 @@ impl PreparedRequest {
     /// request is signed with the credential. Without a `request_id`, that of `headers` stays, if there is one.
     ///
     /// # Errors
-    /// [`FaultKind::Internal`]: the path is not a valid URI.
+    /// [`FaultKind::Internal`]: the path is not a valid URI, or the request cannot be signed.
     pub fn new(
         target: ChannelWithCredential<'_>,
         request_id: Option<&RequestId>,
@@ -67,19 +67,11 @@ impl PreparedRequest {
             headers.insert(name, value.clone());
         }
         let uri = Uri::try_from(path_and_query).map_err(unsendable)?;
-        if let Some(credential) = target.credential {
-            credential.signer.sign(SignableRequest {
-                method: &method,
-                target: &uri,
-                headers: &mut headers,
-                body: body.signable(),
-            });
-        }
         let connection = match body {
             PreparedBody::Absent | PreparedBody::Whole(_) => ConnectionReusePolicy::Pool,
             PreparedBody::Streamed(_) => ConnectionReusePolicy::Fresh,
         };
-        Ok(Self {
+        let mut prepared = Self {
             method,
             uri,
             headers,
@@ -87,6 +79,38 @@ impl PreparedRequest {
             timeouts: channel.timeouts,
             may_repeat: false,
             connection,
+        };
+        prepared.sign(target.credential)?;
+        Ok(prepared)
+    }
+
+    /// The request for another host than the channel's, signed for that one.
+    ///
+    /// # Errors
+    /// [`FaultKind::Internal`]: the request cannot be signed.
+    pub fn for_host(
+        mut self,
+        host: HeaderValue,
+        credential: Option<&Credential>,
+    ) -> Result<Self, Fault> {
+        self.headers.insert(header::HOST, host);
+        self.sign(credential)?;
+        Ok(self)
+    }
+
+    fn sign(&mut self, credential: Option<&Credential>) -> Result<(), Fault> {
+        let Some(credential) = credential else {
+            return Ok(());
+        };
+        let request = SignableRequest {
+            method: &self.method,
+            target: &self.uri,
+            headers: &mut self.headers,
+            body: self.body.signable(),
+        };
+        credential.signer.sign(request).map_err(|error| {
+            let reason = format!("the gateway could not sign its request: {error}");
+            Fault::new(FaultKind::Internal, reason)
         })
     }
 

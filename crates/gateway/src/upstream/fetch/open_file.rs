@@ -108,7 +108,7 @@ async fn request(
     let mut request = target.request(Method::GET)?;
     copy(headers, &FILE_REQUEST_HEADERS, &mut request.headers);
     if let Some(FileCredential { credential, .. }) = credential {
-        request.sign(credential);
+        request.sign(credential)?;
     }
     let head = target.head(&request);
     let sent = session.write_request(&head, None, IDLE).await;

@@ -1,0 +1,211 @@
+//! Builds the signer of a channel at AWS from its configuration.
+
+use crate::channels::AwsCredentialConfig;
+use headgate_core::catalog::aws_signer::{AwsAccessKey, AwsSigner};
+use headgate_core::catalog::base_url;
+use headgate_core::scalar::Secret;
+
+/// What is wrong with a credential.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct InvalidCredential {
+    /// The pointer, below the credential, to the value that it is about.
+    pub key: &'static str,
+    pub reason: String,
+    pub hint: Option<&'static str>,
+}
+
+impl From<String> for InvalidCredential {
+    fn from(reason: String) -> Self {
+        Self {
+            key: "",
+            reason,
+            hint: None,
+        }
+    }
+}
+
+/// Ends of the hosts of AWS, behind the name of a region.
+const HOST_ENDS: [&str; 4] = [
+    ".vpce.amazonaws.com",
+    ".amazonaws.com",
+    ".amazonaws.com.cn",
+    ".api.aws",
+];
+const REGION_HINT: &str = "add the region of the account's models, such as `region: eu-west-1`";
+
+/// The signer for requests to `base_url`.
+pub(super) fn build(
+    config: &AwsCredentialConfig,
+    base_url: &str,
+) -> Result<AwsSigner, InvalidCredential> {
+    let AwsCredentialConfig {
+        access_key_id,
+        secret_access_key,
+        session_token,
+        region,
+        service,
+    } = config;
+    let access_key = AwsAccessKey {
+        id: part_of_key("/aws/access_key_id", access_key_id)?,
+        secret: part_of_key("/aws/secret_access_key", secret_access_key)?,
+        session_token: match session_token {
+            Some(token) => Some(part_of_key("/aws/session_token", token)?),
+            None => None,
+        },
+    };
+    if access_key.id.contains(['/', ',']) {
+        return Err(InvalidCredential {
+            key: "/aws/access_key_id",
+            reason: "an access key id has neither `/` nor `,`".into(),
+            hint: Some("`access_key_id` is the shorter part of the key, such as `AKIA…`"),
+        });
+    }
+    let region = match region {
+        Some(region) => name("/aws/region", region, REGION_HINT)?.to_owned(),
+        None => region_in(base_url).ok_or_else(|| InvalidCredential {
+            key: "/aws",
+            reason: "`region` is missing, and the host of `base_url` names none".into(),
+            hint: Some(REGION_HINT),
+        })?,
+    };
+    let service = name("/aws/service", service, "leave it out for Bedrock")?;
+    if service == "s3" {
+        return Err(InvalidCredential {
+            key: "/aws/service",
+            reason: "S3 signs paths in another way than all other services".into(),
+            hint: Some("leave it out for Bedrock"),
+        });
+    }
+    Ok(AwsSigner::new(access_key, &region, service))
+}
+
+/// Part of an access key, which stands in headers.
+fn part_of_key(key: &'static str, part: &Secret) -> Result<Box<str>, InvalidCredential> {
+    let part = part.expose();
+    match part.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(part.into()),
+        false => Err(InvalidCredential {
+            key,
+            reason: "the value has characters that no access key of AWS has".into(),
+            hint: Some("write the value as AWS shows it, without blanks and line ends"),
+        }),
+    }
+}
+
+fn name<'n>(
+    key: &'static str,
+    name: &'n str,
+    hint: &'static str,
+) -> Result<&'n str, InvalidCredential> {
+    let is_of_name =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(&byte);
+    match !name.is_empty() && name.bytes().all(is_of_name) {
+        true => Ok(name),
+        false => Err(InvalidCredential {
+            key,
+            reason: "the name must consist of lower-case letters, digits and `-`".into(),
+            hint: Some(hint),
+        }),
+    }
+}
+
+/// The region in the host of a URL of AWS.
+fn region_in(base_url: &str) -> Option<String> {
+    let (base, _) = base_url::parse_with_query(base_url).ok()?;
+    let host = base.host.to_ascii_lowercase();
+    let before = HOST_ENDS.iter().find_map(|end| host.strip_suffix(end))?;
+    let region = before.rsplit('.').next().unwrap_or_default();
+    let words: Vec<&str> = region.split('-').collect();
+    let (number, words) = words.split_last()?;
+    let is_word = |word: &&str| !word.is_empty() && word.bytes().all(|it| it.is_ascii_lowercase());
+    let is_number = !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit());
+    (words.len() >= 2 && words.iter().all(is_word) && is_number).then(|| region.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(change: impl FnOnce(&mut AwsCredentialConfig)) -> AwsCredentialConfig {
+        let mut config = AwsCredentialConfig {
+            access_key_id: Secret::new("AKIDEXAMPLE").unwrap(),
+            secret_access_key: Secret::new("secret/with+signs=").unwrap(),
+            session_token: None,
+            region: None,
+            service: "bedrock".into(),
+        };
+        change(&mut config);
+        config
+    }
+
+    #[test]
+    fn the_region_is_that_of_the_host_where_it_has_the_form_of_aws() {
+        for (url, region) in [
+            (
+                "https://bedrock-runtime.eu-west-1.amazonaws.com",
+                Some("eu-west-1"),
+            ),
+            (
+                "https://bedrock-runtime-fips.us-gov-east-1.amazonaws.com/openai/v1",
+                Some("us-gov-east-1"),
+            ),
+            (
+                "https://BEDROCK-runtime.EU-central-1.amazonaws.com:443",
+                Some("eu-central-1"),
+            ),
+            (
+                "https://vpce-1-a.bedrock-runtime.ap-southeast-2.vpce.amazonaws.com",
+                Some("ap-southeast-2"),
+            ),
+            (
+                "https://bedrock-runtime.cn-north-1.amazonaws.com.cn",
+                Some("cn-north-1"),
+            ),
+            (
+                "https://bedrock-mantle.us-east-2.api.aws",
+                Some("us-east-2"),
+            ),
+            ("https://bedrock.amazonaws.com", None),
+            ("https://bedrock-runtime.amazonaws.com", None),
+            ("https://x.eu-west-1.amazonaws.com.evil.example", None),
+            ("https://eu-west-1.example", None),
+            ("http://127.0.0.1:8080", None),
+        ] {
+            assert_eq!(region_in(url).as_deref(), region, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_credential_that_cannot_sign_is_refused_where_it_is_wrong() {
+        const AWS: &str = "https://bedrock-runtime.eu-west-1.amazonaws.com";
+        const OTHER: &str = "https://gateway.example";
+        type Change = fn(&mut AwsCredentialConfig);
+        let cases: [(&str, &str, &str, Change); 7] = [
+            (OTHER, "/aws", "`region` is missing", |_| {}),
+            (AWS, "/aws/region", "lower-case", |it| {
+                it.region = Some("EU West".into());
+            }),
+            (AWS, "/aws/region", "lower-case", |it| {
+                it.region = Some("".into())
+            }),
+            (AWS, "/aws/service", "lower-case", |it| {
+                it.service = "bed/rock".into();
+            }),
+            (AWS, "/aws/service", "S3", |it| it.service = "s3".into()),
+            (AWS, "/aws/access_key_id", "neither", |it| {
+                it.access_key_id = Secret::new("a/b").unwrap();
+            }),
+            (AWS, "/aws/session_token", "characters", |it| {
+                it.session_token = Some(Secret::new("a\nb").unwrap());
+            }),
+        ];
+        for (url, key, reason, change) in cases {
+            let refused = build(&config(change), url).unwrap_err();
+            assert_eq!(refused.key, key, "{refused:?}");
+            assert!(refused.reason.contains(reason), "{refused:?}");
+        }
+        assert!(build(&config(|_| {}), AWS).is_ok());
+        let named = config(|it| it.region = Some("eu-west-1".into()));
+        assert!(build(&named, OTHER).is_ok());
+    }
+}
