@@ -13,7 +13,7 @@ use serde_json::Value;
 const EMPTY_VARIABLE: &str = "its environment variable is set but empty";
 
 /// Mappings with more keys get no example: any one of them would be a guess.
-const EXAMPLE_KEYS_MAX: usize = 4;
+const EXAMPLE_KEYS_MAX: usize = 5;
 
 /// What a schema error says, one finding for each thing to change; of unknown keys, this `key`.
 pub fn explain(
