@@ -1,6 +1,7 @@
 //! Video tasks: their mapping, their polls, and callbacks of and for them.
 
 use crate::callbacks::published_keys::PublishedKeyCache;
+use crate::callbacks::refusal_log::RefusalLog;
 use crate::callbacks::{CallbackMetrics, CallbackWorkerQueue, admin_page, background, findings};
 use crate::costs::{TaskCostChanges, TaskCostMetrics};
 use crate::filter::{callbacks, convert_videos, map_task, receive_callback};
@@ -44,6 +45,7 @@ impl Feature for VideoFeature {
         values.set(Arc::<CallbackWorkerQueue>::default());
         values.set(Arc::<TaskCostChanges>::default());
         values.set(Arc::<PublishedKeyCache>::default());
+        values.set(Arc::<RefusalLog>::default());
     }
 
     fn register_metrics(

@@ -8,7 +8,8 @@ use tokio::time::Instant;
 
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// When the last line of each channel was logged, and how many refusals followed it.
+/// When the last line of each channel was logged, and how many refusals followed it. It outlives configurations, so that a
+/// reload adds no line.
 #[derive(Default)]
 pub struct RefusalLog(Mutex<HashMap<Box<str>, (Instant, u64)>>);
 

@@ -25,7 +25,7 @@ pub struct CallbackVerifier {
     queue: Arc<CallbackWorkerQueue>,
     published_keys: Arc<PublishedKeyCache>,
     egress: Arc<EgressPolicy>,
-    log: RefusalLog,
+    log: Arc<RefusalLog>,
 }
 
 /// Whether callbacks of a channel can be verified: those with shared secrets only if the channel has any.
@@ -60,7 +60,7 @@ impl CallbackVerifier {
             queue: context.features.get(),
             published_keys: context.features.get(),
             egress: context.egress.clone(),
-            log: RefusalLog::default(),
+            log: context.features.get(),
         }
     }
 
