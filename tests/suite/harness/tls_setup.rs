@@ -1,6 +1,7 @@
 //! A gateway with TLS and a simulated provider, and HTTP/2 clients.
 
 use super::certificates::Authority;
+use super::folder::Folder;
 use super::gateway::folder_with_schemas;
 use super::{Gateway, Http2, Simulator, config};
 use serde_json::Value;
@@ -18,8 +19,12 @@ impl TlsTestSetup {
 
     /// Starts with a changed configuration.
     pub async fn start_with(change: impl FnOnce(&mut Value)) -> Self {
-        let simulator = Simulator::start().await;
-        let (folder, authority) = (folder_with_schemas(), Authority::new());
+        Self::start_in(folder_with_schemas(), change).await
+    }
+
+    /// Starts in a folder that has the schemas, with a changed configuration.
+    pub async fn start_in(folder: Folder, change: impl FnOnce(&mut Value)) -> Self {
+        let (simulator, authority) = (Simulator::start().await, Authority::new());
         let mut config = config::standard(&simulator.url());
         config["server"]["tls"] = authority.server().write(&folder, "server");
         change(&mut config);

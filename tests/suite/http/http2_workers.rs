@@ -2,7 +2,8 @@
 
 use crate::harness::config::route;
 use crate::harness::http2::Http2Reply;
-use crate::harness::{Connection, Http2, Request, TlsTestSetup, body_of, eventually};
+use crate::harness::plugins::{declare_plugin, folder_with_plugin};
+use crate::harness::{Connection, Http2, Request, TlsTestSetup, eventually};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -10,8 +11,10 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::client::TlsStream;
 
-/// Streams that are opened at once: enough to keep a worker busy, and more than one worker should have.
+/// Chats at a time: more than one worker should have.
 const AT_ONCE: usize = 40;
+/// Chats in the place of each of them.
+const ONE_AFTER_ANOTHER: usize = 5;
 /// Streams that are opened at most until one has moved; a connection may have 100.
 const STREAMS_MAX: usize = 80;
 /// Connections that keep the workers busy, half of them for each.
@@ -19,14 +22,23 @@ const BUSY_CONNECTIONS: usize = 8;
 /// Processor time in which a worker has run more than its start, in ticks of 10 ms.
 const TICKS_USED: u64 = 10;
 
+/// A plugin that computes for milliseconds, whatever the gateway was compiled with.
+const BUSY: &str = r#"
+  (func (export "proxy_on_request_headers") (param i32 i32 i32) (result i32)
+    (local $turns i32)
+    (loop $more
+      (local.set $turns (i32.add (local.get $turns) (i32.const 1)))
+      (br_if $more (i32.lt_u (local.get $turns) (i32.const 6000000))))
+    (i32.const 0))"#;
+
 #[tokio::test]
 async fn streams_of_one_connection_run_on_all_workers_and_are_recorded_once() {
     for workers in [2, 4] {
-        let world = TlsTestSetup::start_with(|config| {
-            config["server"]["workers"] = workers.into();
+        let world = start(workers, |config| {
             config["callers"][0]["limits"] = json!({"concurrent": AT_ONCE, "connections": 1});
             let filters = route(config, "chat")["request"].as_array_mut();
             filters.unwrap().push("rate_limit".into());
+            add_busy_filter(config, "chat");
         });
         let world = world.await;
         let connection = world.connect().await;
@@ -35,12 +47,15 @@ async fn streams_of_one_connection_run_on_all_workers_and_are_recorded_once() {
             let mut asking = JoinSet::new();
             for _ in 0..AT_ONCE {
                 let connection = connection.clone();
-                asking.spawn(async move { connection.ask(&large()).await });
+                asking.spawn(async move {
+                    for _ in 0..ONE_AFTER_ANOTHER {
+                        let answer = connection.ask(&Request::ask(Protocol::Chat)).await;
+                        assert_eq!((answer.status, answer.whole), (200, true), "{answer:?}");
+                    }
+                });
             }
-            for answer in asking.join_all().await {
-                assert_eq!((answer.status, answer.whole), (200, true), "{answer:?}");
-            }
-            count += AT_ONCE;
+            asking.join_all().await;
+            count += AT_ONCE * ONE_AFTER_ANOTHER;
             let ticks = world.gateway.process.thread_ticks("gateway ");
             let used = ticks.iter().filter(|ticks| **ticks >= TICKS_USED).count();
             (used == workers).then_some(())
@@ -116,7 +131,23 @@ async fn a_reload_loses_no_moved_stream() {
 }
 
 async fn two_workers() -> TlsTestSetup {
-    TlsTestSetup::start_with(|config| config["server"]["workers"] = 2.into()).await
+    start(2, |config| add_busy_filter(config, "models")).await
+}
+
+async fn start(workers: usize, change: impl FnOnce(&mut Value)) -> TlsTestSetup {
+    let folder = folder_with_plugin("busy", BUSY);
+    let starting = TlsTestSetup::start_in(folder, |config| {
+        config["server"]["workers"] = workers.into();
+        declare_plugin(config, "busy", json!({}));
+        change(config);
+    });
+    starting.await
+}
+
+/// Adds the plugin before the last filter of a route.
+fn add_busy_filter(config: &mut Value, of_route: &str) {
+    let filters = route(config, of_route)["request"].as_array_mut().unwrap();
+    filters.insert(filters.len() - 1, json!({"plugin": {"use": "busy"}}));
 }
 
 /// Opens streams of chats until one of them runs on another worker than the connection. All workers are busy with other
@@ -127,8 +158,8 @@ async fn open_moved(world: &TlsTestSetup, connection: &Http2, directives: &str) 
         let mut connection = connect_http1(world).await;
         busy.spawn(async move {
             loop {
-                let answer = connection.ask(&refused_late()).await;
-                assert_eq!(answer.status, 400, "{answer:?}");
+                let answer = connection.ask(&Request::get("/v1/models")).await;
+                assert_eq!(answer.status, 200, "{answer:?}");
             }
         });
     }
@@ -147,23 +178,6 @@ async fn connect_http1(world: &TlsTestSetup) -> Connection<TlsStream<TcpStream>>
     let address = world.gateway.address;
     let connecting = world.authority.connect(address, &["http/1.1"], None);
     Connection::over(connecting.await.unwrap())
-}
-
-/// A request that takes a worker a while and reaches no provider: the last of its messages violates the schema.
-fn refused_late() -> Request {
-    let mut body = body_of(Protocol::Messages);
-    let message = body["messages"][0].clone();
-    let mut messages = vec![message; 2 << 10];
-    messages.push(json!({"role": "nobody", "content": "Hello"}));
-    body["messages"] = messages.into();
-    Request::to(Protocol::Messages, body.to_string())
-}
-
-/// A chat whose body takes a worker a while to read.
-fn large() -> Request {
-    let mut body = body_of(Protocol::Chat);
-    body["messages"][0]["content"] = "a line with \"quotes\"\n".repeat(2 << 10).into();
-    Request::to(Protocol::Chat, body.to_string())
 }
 
 async fn moved(world: &TlsTestSetup) -> f64 {
