@@ -47,7 +47,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
-use worker_gateways::WorkerGateways;
+use worker_gateways::{ConnectionWorker, WorkerGateways};
 
 /// Backlog of a listening socket; the system may limit it further.
 const WAITING_CONNECTIONS_MAX: i32 = 65_535;
@@ -105,9 +105,10 @@ impl ServerProcess {
         let proxies = proxied.then(|| gateway.client_addresses.clone());
         let workers = started_workers("gateway", self.workers)?;
         let gateways = Arc::new(WorkerGateways::new(gateway, workers.clone()));
-        let services = (0..self.workers).map(|worker| {
-            let service = ClientConnectionServer::new(gateways.clone(), worker, &settings.limits);
-            Arc::new(service)
+        let services = (0..self.workers).map(|index| {
+            let all = gateways.clone();
+            let worker = ConnectionWorker { all, index };
+            Arc::new(ClientConnectionServer::new(worker, &settings.limits))
         });
         let admission = AcceptContext {
             apps: services.collect(),

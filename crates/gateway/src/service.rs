@@ -10,7 +10,7 @@ use super::exchange::Exchange;
 use super::exchange::record::ExchangeRecord;
 use super::listen::caller_connections::CallerConnectionGuard;
 use super::listen::drain_state::DrainStageWatch;
-use super::listen::worker_gateways::WorkerGateways;
+use super::listen::worker_gateways::ConnectionWorker;
 use super::routing_fault::{method_not_allowed, unknown_path};
 use super::unrouted_request::UnroutedRequest;
 use super::{Gateway, fault_from, head, request_id, websocket_refusal};
@@ -45,10 +45,8 @@ const SEND_BUFFER: usize = 32 << 10;
 
 /// The gateway, as seen by one client connection.
 pub struct GatewayClientConnection {
-    gateways: Arc<WorkerGateways>,
-    /// The index of the worker that serves the connection, and its gateway.
-    worker: usize,
-    gateway: Arc<Gateway>,
+    /// The worker that serves the connection.
+    worker: ConnectionWorker,
     options: Arc<HttpServerOptions>,
     begun: AtomicBool,
     connection_quota: CallerConnectionGuard,
@@ -80,7 +78,7 @@ impl HttpServerApp for GatewayClientConnection {
     }
 
     fn h2_options(&self) -> Option<H2Options> {
-        let snapshot = self.gateway.reloader.current();
+        let snapshot = self.worker.gateway().reloader.current();
         let header_size = snapshot.server.limits.header_bytes;
         let mut options = default_h2_options();
         options
@@ -99,7 +97,7 @@ impl HttpServerApp for GatewayClientConnection {
 impl Http1Service for GatewayHttp1Service {
     fn limits(&self) -> Http1ConnectionLimits {
         // An idle connection must not keep an old configuration in memory.
-        let snapshot = self.connection.gateway.reloader.peek();
+        let snapshot = self.connection.worker.gateway().reloader.peek();
         let limits = &snapshot.server.limits;
         Http1ConnectionLimits {
             head_bytes_max: limits.header_bytes,
@@ -114,15 +112,15 @@ impl Http1Service for GatewayHttp1Service {
         session: Box<Http1ServerSession>,
     ) -> Option<Box<Http1ServerSession>> {
         let session = CallerSession::Http1(session);
-        let gateway = &self.connection.gateway;
+        let gateway = self.connection.worker.gateway();
         let serving = self.connection.serve(gateway, session, &mut self.aborted);
         serving.await
     }
 
     async fn refuse(&self, session: Box<Http1ServerSession>, error: Http1ReadError) {
-        let GatewayClientConnection { gateway, peer, .. } = &self.connection;
+        let gateway = self.connection.worker.gateway();
         let snapshot = gateway.reloader.current();
-        let client = gateway.resolve_client(*peer, &HeaderMap::new());
+        let client = gateway.resolve_client(self.connection.peer, &HeaderMap::new());
         let refusal = UnroutedRequest::for_unreadable_head(gateway, &snapshot, client);
         let fault = fault_from::http1_read(error);
         refusal.send_unread(session, &fault).await;
@@ -131,17 +129,14 @@ impl Http1Service for GatewayHttp1Service {
 
 impl GatewayClientConnection {
     pub fn new(
-        gateways: Arc<WorkerGateways>,
-        worker: usize,
+        worker: ConnectionWorker,
         options: Arc<HttpServerOptions>,
         peer: Option<SocketAddr>,
     ) -> Self {
-        let gateway = gateways.gateways[worker].clone();
-        let connection_quota = CallerConnectionGuard::new(gateway.caller_connections.clone());
+        let caller_connections = worker.gateway().caller_connections.clone();
+        let connection_quota = CallerConnectionGuard::new(caller_connections);
         Self {
-            gateways,
             worker,
-            gateway,
             options,
             connection_quota,
             begun: AtomicBool::new(false),
@@ -152,7 +147,7 @@ impl GatewayClientConnection {
     /// The connection as one of HTTP/1.1.
     pub fn into_http1(self) -> GatewayHttp1Service {
         GatewayHttp1Service {
-            aborted: self.gateway.drain_state.aborted(),
+            aborted: self.worker.gateway().drain_state.aborted(),
             connection: self,
         }
     }
@@ -164,16 +159,17 @@ impl GatewayClientConnection {
 
     /// Serves a stream of HTTP/2 on the worker of its connection, or on another one if that is busy.
     async fn serve_stream(self: &Arc<Self>, session: CallerSession) {
-        let mut aborted = self.gateway.drain_state.aborted();
-        let stream = self.gateways.workers.place_stream(self.worker);
-        let Some(worker) = stream.elsewhere else {
-            self.serve(&self.gateway, session, &mut aborted).await;
+        let gateway = self.worker.gateway();
+        let mut aborted = gateway.drain_state.aborted();
+        let stream = self.worker.all.workers.place_stream(self.worker.index);
+        let Some(index) = stream.elsewhere else {
+            self.serve(gateway, session, &mut aborted).await;
             return;
         };
-        self.gateway.metrics.streams_moved().inc();
+        gateway.metrics.streams_moved().inc();
         let connection = self.clone();
         let serving = async move {
-            let gateway = &connection.gateways.gateways[worker];
+            let gateway = &connection.worker.all.gateways[index];
             connection.serve(gateway, session, &mut aborted).await;
         };
         stream.run(serving).await;

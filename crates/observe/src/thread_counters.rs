@@ -35,9 +35,8 @@ impl ThreadCounterVec {
         self.threads.iter().for_each(|own| lock(own).flush());
     }
 
-    /// The metric as it is now.
+    /// The metric as of the last flush.
     pub fn collect(&self) -> Vec<MetricFamily> {
-        self.flush();
         self.counters.collect()
     }
 }

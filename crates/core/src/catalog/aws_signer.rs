@@ -8,11 +8,13 @@ mod tests;
 use canonical_request::{CanonicalRequest, canonical_path, canonical_query};
 use chrono::DateTime;
 use clock_offset::ClockOffset;
+use crate::state::lock::lock;
+use headgate_protocol::hex::HexDisplay;
 use hmac::{Hmac, Mac};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use sha2::{Digest, Sha256};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Signs requests with the access key of one account, for one service in one region.
 pub struct AwsSigner {
@@ -76,7 +78,7 @@ impl AwsSigner {
         now_ms: u64,
     ) {
         let time = basic_time(self.clock.add_to(now_ms));
-        let digest = hex(&body);
+        let digest = HexDisplay(&body).to_string();
         headers.insert(X_AMZ_DATE, ascii(&time));
         headers.insert(X_AMZ_CONTENT_SHA256, ascii(&digest));
         headers.remove(X_AMZ_SECURITY_TOKEN);
@@ -105,9 +107,11 @@ impl AwsSigner {
     fn authorization(&self, request: &CanonicalRequest, time: &str) -> String {
         let day = &time[..8];
         let scope = format!("{day}/{}/{}/aws4_request", self.region, self.service);
-        let digest = hex(&Sha256::digest(&request.bytes));
+        let digest = Sha256::digest(&request.bytes);
+        let digest = HexDisplay(&digest);
         let string_to_sign = format!("{ALGORITHM}\n{time}\n{scope}\n{digest}");
-        let signature = hex(&hmac(&self.derived_key(day), &string_to_sign));
+        let signature = hmac(&self.derived_key(day), &string_to_sign);
+        let signature = HexDisplay(&signature);
         format!(
             "{ALGORITHM} Credential={}/{scope}, SignedHeaders={}, Signature={signature}",
             self.access_key.id, request.signed_headers
@@ -115,7 +119,7 @@ impl AwsSigner {
     }
 
     fn derived_key(&self, day: &str) -> [u8; 32] {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = lock(&self.current);
         if let Some(known) = current.as_ref().filter(|known| known.day == day) {
             return known.key;
         }
@@ -149,14 +153,6 @@ fn hmac(key: &[u8], text: &str) -> [u8; 32] {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
     mac.update(text.as_bytes());
     mac.finalize().into_bytes().into()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
-    digits
-        .map(|digit| char::from(DIGITS[usize::from(digit)]))
-        .collect()
 }
 
 fn ascii(text: &str) -> HeaderValue {

@@ -1,5 +1,6 @@
 //! Tokens that the gateway mints for a provider: JWTs signed with HS256 (RFC 7519), minted anew before they expire.
 
+use crate::state::lock::lock;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, Mac};
@@ -7,7 +8,7 @@ use http::HeaderValue;
 use serde_json::json;
 use sha2::Sha256;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// Mints the tokens of one access key.
@@ -43,7 +44,7 @@ impl JwtMinter {
 
     /// `Bearer` and a token of which at least half the lifetime is left.
     pub fn authorization(&self, now_ms: u64) -> HeaderValue {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = lock(&self.current);
         let is_fresh = |token: &&MintedToken| {
             let half = token.renewed_ms.saturating_sub(self.half_ms());
             (half..token.renewed_ms).contains(&now_ms)

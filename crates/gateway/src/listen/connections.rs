@@ -1,8 +1,7 @@
 //! Serves accepted client connections, and closes those that send no request.
 
 use super::http2::{Http2Reader, InspectedConnection};
-use super::worker_gateways::WorkerGateways;
-use crate::Gateway;
+use super::worker_gateways::ConnectionWorker;
 use crate::downstream::http1::connection::serve_connection;
 use crate::service::GatewayClientConnection;
 use crate::unrouted_request::UnroutedRequest;
@@ -20,21 +19,17 @@ use std::time::Duration;
 
 /// Serves client connections on one worker.
 pub(super) struct ClientConnectionServer {
-    gateways: Arc<WorkerGateways>,
-    worker: usize,
-    gateway: Arc<Gateway>,
+    worker: ConnectionWorker,
     options: Arc<HttpServerOptions>,
     keep_alive_timeout: Duration,
 }
 
 impl ClientConnectionServer {
-    pub fn new(gateways: Arc<WorkerGateways>, worker: usize, limits: &ServerLimits) -> Self {
+    pub fn new(worker: ConnectionWorker, limits: &ServerLimits) -> Self {
         let keep_alive_timeout = limits.keep_alive_timeout;
         let mut options = HttpServerOptions::default();
         options.h2_idle_timeout = Some(keep_alive_timeout);
         Self {
-            gateway: gateways.gateways[worker].clone(),
-            gateways,
             worker,
             options: Arc::new(options),
             keep_alive_timeout,
@@ -42,9 +37,9 @@ impl ClientConnectionServer {
     }
 
     fn http2_reader(&self, peer: Option<SocketAddr>) -> Http2Reader {
-        let snapshot = self.gateway.reloader.current();
+        let gateway = self.worker.gateway().clone();
+        let snapshot = gateway.reloader.current();
         let limits = &snapshot.server.limits;
-        let gateway = self.gateway.clone();
         Http2Reader::new(limits.header_bytes, limits.header_timeout, move || {
             UnroutedRequest::log_large_head(
                 &gateway,
@@ -62,9 +57,9 @@ impl ServerApp for ClientConnectionServer {
         shutdown: &ShutdownWatch,
     ) -> Option<Stream> {
         let is_h2 = matches!(connection.selected_alpn_proto(), Some(ALPN::H2));
-        let (gateways, options) = (self.gateways.clone(), self.options.clone());
+        let (worker, options) = (self.worker.clone(), self.options.clone());
         let peer = peer_address(&connection);
-        let app = GatewayClientConnection::new(gateways, self.worker, options, peer);
+        let app = GatewayClientConnection::new(worker, options, peer);
         if !is_h2 {
             serve_connection(app.into_http1(), connection, shutdown).await;
             return None;

@@ -11,6 +11,14 @@ pub struct WorkerGateways {
     pub gateways: Vec<Arc<Gateway>>,
 }
 
+/// The worker of a connection, among all of its listener.
+#[derive(Clone)]
+pub struct ConnectionWorker {
+    pub all: Arc<WorkerGateways>,
+    /// Its index, which is below their number.
+    pub index: usize,
+}
+
 impl WorkerGateways {
     pub fn new(gateway: &Gateway, workers: Arc<WorkerPool>) -> Self {
         let gateways = gateway.for_workers(workers.count());
@@ -18,5 +26,12 @@ impl WorkerGateways {
             workers,
             gateways: gateways.into_iter().map(Arc::new).collect(),
         }
+    }
+}
+
+impl ConnectionWorker {
+    /// The gateway of the worker.
+    pub fn gateway(&self) -> &Arc<Gateway> {
+        &self.all.gateways[self.index]
     }
 }

@@ -1,7 +1,8 @@
 //! Tests of signatures, by the test suite of AWS in `tests/fixtures/sigv4` and by requests as the gateway sends them.
 
 use super::canonical_request::{CanonicalRequest, canonical_path, canonical_query, encoded_path};
-use super::{AwsAccessKey, AwsSigner, X_AMZ_SECURITY_TOKEN, basic_time, hex};
+use super::{AwsAccessKey, AwsSigner, X_AMZ_SECURITY_TOKEN, basic_time};
+use headgate_protocol::hex::HexDisplay;
 use http::{HeaderMap, HeaderValue, Method, Uri, header};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -52,7 +53,8 @@ fn every_case_of_the_suite_of_aws_has_its_canonical_request_and_signature() {
         let headers = headers
             .iter()
             .map(|(name, value)| (&**name, value.as_bytes()));
-        let digest = hex(&Sha256::digest(text("body")));
+        let digest = Sha256::digest(text("body"));
+        let digest = HexDisplay(&digest).to_string();
         let query = canonical_query(query);
         let request = CanonicalRequest::new(text("method"), &path, &query, headers, &digest);
         let canonical = String::from_utf8(request.bytes.clone()).unwrap();
@@ -122,7 +124,7 @@ fn an_arn_in_a_path_has_the_signature_of_the_sdk() {
         ("host", &b"lambda.us-east-2.amazonaws.com"[..]),
         ("x-amz-date", b"20210511T154045Z"),
     ];
-    let empty = hex(&Sha256::digest(""));
+    let empty = HexDisplay(&Sha256::digest("")).to_string();
     let request = CanonicalRequest::new("POST", &canonical_path(path), "", headers, &empty);
     let authorization =
         signer("us-east-2", "lambda", None).authorization(&request, "20210511T154045Z");
