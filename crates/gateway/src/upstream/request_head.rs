@@ -9,7 +9,7 @@ use pingora_http::RequestHeader;
 const END_OF_LINE: &[u8] = b"\r\n";
 const CHUNKED: &[u8] = b"transfer-encoding: chunked\r\n";
 /// Bytes of a request line and of a whole head beside what varies.
-const FIXED: usize = " HTTP/1.1\r\n".len() + CHUNKED.len() + " \r\n".len();
+const FIXED: usize = " HTTP/1.1\r\n".len() + " \r\n".len();
 
 /// The head of a request.
 pub struct RequestHead<'r> {
@@ -34,7 +34,13 @@ impl RequestHead<'_> {
             .map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len())
             .sum();
         let method = self.method.as_str();
-        let mut bytes = Vec::with_capacity(method.len() + target.len() + fields + FIXED);
+        let framing = match self.has_unknown_length {
+            true => CHUNKED,
+            false => b"",
+        };
+        // The exact size: `Bytes` of a vector with more room need a second piece of memory.
+        let size = method.len() + target.len() + fields + framing.len() + FIXED;
+        let mut bytes = Vec::with_capacity(size);
         bytes.extend_from_slice(method.as_bytes());
         bytes.push(b' ');
         bytes.extend_from_slice(target.as_bytes());
@@ -45,9 +51,7 @@ impl RequestHead<'_> {
             bytes.extend_from_slice(value.as_bytes());
             bytes.extend_from_slice(END_OF_LINE);
         }
-        if self.has_unknown_length {
-            bytes.extend_from_slice(CHUNKED);
-        }
+        bytes.extend_from_slice(framing);
         bytes.extend_from_slice(END_OF_LINE);
         bytes.into()
     }
