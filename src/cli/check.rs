@@ -61,7 +61,7 @@ pub fn run(args: &CheckArgs) -> Result<(), CommandError> {
         snapshot.revision,
     );
     match args.strict {
-        true => strict_check::run(&snapshot),
+        true => strict_check::run(&snapshot, &shared.credentials),
         false => Ok(()),
     }
 }

@@ -6,6 +6,7 @@ use super::style::{self, styled};
 use headgate_config::snapshot::Snapshot;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::credential::Credential;
+use headgate_core::credentials::credential_registry::CredentialRegistry;
 use headgate_gateway::connectivity::{
     ConnectivityChecker, ConnectivityError, RawModelListResponse,
 };
@@ -48,11 +49,11 @@ type ServerCheck = Pin<Box<dyn Future<Output = StrictCheckResult> + Send>>;
 ///
 /// # Errors
 /// One of them failed.
-pub fn run(snapshot: &Snapshot) -> Result<(), CommandError> {
+pub fn run(snapshot: &Snapshot, credentials: &CredentialRegistry) -> Result<(), CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let findings = runtime.block_on(findings(snapshot));
+    let findings = runtime.block_on(findings(snapshot, credentials));
     let width = findings.iter().map(|finding| finding.subject.len()).max();
     let width = width.unwrap_or(0);
     for StrictCheckResult {
@@ -83,8 +84,9 @@ pub fn run(snapshot: &Snapshot) -> Result<(), CommandError> {
 }
 
 /// The findings in the order of the names, channels first.
-async fn findings(snapshot: &Snapshot) -> Vec<StrictCheckResult> {
+async fn findings(snapshot: &Snapshot, credentials: &CredentialRegistry) -> Vec<StrictCheckResult> {
     let check = Arc::new(ConnectivityChecker::new(&snapshot.server.dns, STEP_TIMEOUT));
+    check.fetch_credentials(credentials).await;
     let mut waiting = checks(snapshot, &check).into_iter().enumerate();
     let mut progress = ProgressLine::new("checked", waiting.len());
     let mut updates = tokio::time::interval(PROGRESS_INTERVAL);
@@ -363,6 +365,9 @@ fn with_hint(error: &ConnectivityError, key: &str) -> String {
         }
         ConnectivityError::Proxy { .. } => {
             "check `proxy` of the channel, and that the proxy permits this server".into()
+        }
+        ConnectivityError::Credential(_) => {
+            "check `credential` of the channel, and the account at the server that issues it".into()
         }
         ConnectivityError::Response { .. } => {
             format!("check that `{key}` leads to the API of the provider")

@@ -33,6 +33,7 @@ const LAYERS: &[&[&str]] = &[
         "prompt_log",
         "plugins",
         "tracing",
+        "credentials",
     ],
     &["observe"],
     &["config", "channel"],

@@ -248,10 +248,10 @@ pub fn build(path: &Path, variables: fn(&str) -> Option<String>) -> Result<Snaps
     }
 }
 
-/// Values for variables with a key, its id, its digest or a password; other variables have none.
+/// Values for variables with a key, its id, its digest, a password or a secret; other variables have none.
 pub fn keys(variable: &str) -> Option<String> {
     match variable.rsplit('_').next() {
-        Some("KEY" | "ID" | "PASSWORD") => {
+        Some("KEY" | "ID" | "PASSWORD" | "SECRET") => {
             Some(format!("sk-tidy-key-of-more-than-32-characters-{variable}"))
         }
         Some("SHA256") => Some("0".repeat(63) + "1"),

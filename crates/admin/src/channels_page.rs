@@ -10,6 +10,7 @@ use headgate_config::snapshot::Snapshot;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::model::{Candidate, ChannelModel, Model};
 use headgate_core::serve::AppResponse;
+use headgate_core::state::clock::steady_ms;
 use headgate_core::timestamp::rfc3339;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
@@ -181,6 +182,14 @@ impl<'p> ChannelsPage<'p> {
             .map(|(index, credential)| {
                 let mut entry = entry([("index", json!(index + 1))]);
                 self.add_health(&mut entry, credential.fingerprint);
+                if let Some(state) = credential.refresh_state() {
+                    let report = state.report(steady_ms());
+                    let issued = json!({
+                        "valid_seconds": report.valid_for.map(|left| left.as_secs()),
+                        "error": report.error.as_deref(),
+                    });
+                    entry.insert("issued".into(), issued);
+                }
                 entry
             })
             .collect()

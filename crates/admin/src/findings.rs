@@ -5,6 +5,8 @@ mod channels;
 mod counter_history;
 mod counter_increase;
 pub mod counter_rules;
+mod credentials;
+mod failure_words;
 pub mod history;
 mod issuance;
 mod process;
@@ -44,6 +46,7 @@ fn all(app: &AdminApp) -> Vec<LiveFinding> {
         &app.metrics.traffic.last(REFUSALS_SECONDS),
         MonotonicTime::now(),
     );
+    findings.extend(credentials::findings(&app.reloader.current()));
     findings.extend(process::findings(app));
     findings.extend(callers::findings(app));
     findings.extend(services::findings(app));

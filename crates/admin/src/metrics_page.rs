@@ -2,7 +2,10 @@
 
 use super::AdminApp;
 use headgate_channel::clock::MonotonicTime;
+use headgate_core::catalog::Catalog;
 use headgate_core::serve::AppResponse;
+use headgate_core::state::clock::steady_ms;
+use headgate_observe::credential_metrics::CredentialSample;
 use http::StatusCode;
 
 /// The version of Prometheus' text format.
@@ -21,6 +24,7 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
     of_channels.usable(channels.usable_channels(catalog, now));
     of_channels.available_models(channels.available_models(catalog, now));
     of_channels.refused_credentials(channels.refused_credentials(catalog, now));
+    metrics.credentials.update(issued_credentials(catalog));
     let drained = catalog.channels();
     let drained = drained.map(|channel| (&*channel.name, channels.is_drained(channel)));
     let is_folder_unreadable = app.reloader.caller_folder().error().is_some();
@@ -49,4 +53,20 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
     metrics.traces.update(app.reloader.traces());
     let page = metrics.render(app.access_log.dropped(), &app.reloader.state().health());
     AppResponse::full(StatusCode::OK, METRICS, page)
+}
+
+/// The credentials that servers issue for channels.
+fn issued_credentials(catalog: &Catalog) -> impl Iterator<Item = CredentialSample<'_>> {
+    catalog.channels().flat_map(|channel| {
+        let credentials = channel.credentials.iter().enumerate();
+        credentials.filter_map(|(index, credential)| {
+            let report = credential.refresh_state()?.report(steady_ms());
+            Some(CredentialSample {
+                channel: &channel.name,
+                index: index + 1,
+                valid_for: report.valid_for,
+                is_failing: report.error.is_some(),
+            })
+        })
+    })
 }

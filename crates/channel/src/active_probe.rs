@@ -113,7 +113,9 @@ impl ProbeAttempt {
             return self.record_success(now);
         };
         match failure.reason {
-            FailureReason::RefusedCredential | FailureReason::RefusedAccount => {
+            FailureReason::RefusedCredential
+            | FailureReason::RefusedAccount
+            | FailureReason::CredentialUnavailable => {
                 self.record_refused_credential(&failure, request_id, now)
             }
             // The provider is reachable, and its limits affected only this probe.

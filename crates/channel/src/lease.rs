@@ -8,7 +8,8 @@ use super::outcome::{AttemptFailure, AttemptOutcome, HealthScope};
 use super::permit::ChannelPermit;
 use super::state_map::StateHandle;
 use headgate_core::catalog::affinity::AffinityOutcome;
-use headgate_core::catalog::credential::{Credential, CredentialSecret};
+use headgate_core::catalog::credential::Credential;
+use headgate_core::catalog::credential_secret::CredentialSecret;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::random::random_fraction;
@@ -100,7 +101,7 @@ impl ChannelLease {
         };
         let credential = self.credential();
         let is_sent = credential.is_some_and(|one| one.secrets.iter().any(is_revealed));
-        is_sent || self.candidate.channel.secrets.is_in_header(bytes)
+        is_sent || self.candidate.channel.mask.current().is_in_header(bytes)
     }
 
     /// Reports the outcome of the attempt. Called once, at its end.

@@ -61,6 +61,8 @@ pub enum FailureReason {
     RateLimited,
     RefusedCredential,
     RefusedAccount,
+    /// The server that issues the credential issued none.
+    CredentialUnavailable,
     /// The provider does not serve the model on this account.
     ModelUnavailable,
 }
@@ -162,7 +164,7 @@ impl AttemptFailure {
 }
 
 impl FailureReason {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::ConnectError,
         Self::ConnectionClosed,
         Self::Timeout,
@@ -171,6 +173,7 @@ impl FailureReason {
         Self::RateLimited,
         Self::RefusedCredential,
         Self::RefusedAccount,
+        Self::CredentialUnavailable,
         Self::ModelUnavailable,
     ];
 
@@ -185,6 +188,7 @@ impl FailureReason {
             Self::RateLimited => "rate_limited",
             Self::RefusedCredential => "refused_credential",
             Self::RefusedAccount => "refused_account",
+            Self::CredentialUnavailable => "credential_unavailable",
             Self::ModelUnavailable => "model_unavailable",
         }
     }
@@ -200,7 +204,9 @@ impl FailureReason {
             | Self::ModelUnavailable => HealthScope::Model,
             Self::RateLimited if credentials > 1 => HealthScope::Credential,
             Self::RateLimited => HealthScope::Model,
-            Self::RefusedCredential | Self::RefusedAccount => HealthScope::Credential,
+            Self::RefusedCredential | Self::RefusedAccount | Self::CredentialUnavailable => {
+                HealthScope::Credential
+            }
         }
     }
 
@@ -209,12 +215,13 @@ impl FailureReason {
         matches!(self, Self::RefusedCredential | Self::RefusedAccount)
     }
 
-    /// Whether a single failure starts a cool-down, because the provider itself reported the reason.
+    /// Whether a single failure starts a cool-down, because a server itself reported the reason.
     pub fn cools_down_at_once(self) -> bool {
         match self {
             Self::RateLimited
             | Self::RefusedCredential
             | Self::RefusedAccount
+            | Self::CredentialUnavailable
             | Self::ModelUnavailable => true,
             Self::ConnectError
             | Self::ConnectionClosed

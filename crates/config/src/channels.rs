@@ -1,9 +1,13 @@
 //! `channels` of `routes.yaml`: accounts at providers, and how they are reached.
 
+use super::aws_credentials::AwsCredentialConfig;
 use super::caller_limits::BudgetConfig;
 use super::channel_errors::ErrorClassRuleConfig;
 use super::dialects::ChannelDialectConfig;
 use super::images::ImageEditConfig;
+use super::issued_credentials::{
+    AzureCredentialConfig, GcpCredentialConfig, OAuth2CredentialConfig,
+};
 use super::prices::ModelPriceConfig;
 use super::protocols::ProtocolName;
 use super::resilience::{ChannelHealthConfig, ChannelLimitsConfig};
@@ -141,6 +145,13 @@ pub enum ProviderCredentialConfig {
     Jwt(JwtCredentialConfig),
     /// A signature of AWS (Signature Version 4) over each request.
     Aws(AwsCredentialConfig),
+    /// `Authorization: Bearer …` with a token of a token endpoint.
+    #[serde(rename = "oauth2")]
+    OAuth2(OAuth2CredentialConfig),
+    /// `Authorization: Bearer …` with a token of Microsoft Entra.
+    Azure(AzureCredentialConfig),
+    /// `Authorization: Bearer …` with a token of Google.
+    Gcp(GcpCredentialConfig),
 }
 
 /// A pair of keys, with which the gateway mints tokens: JWTs signed with HS256.
@@ -158,29 +169,6 @@ pub struct JwtCredentialConfig {
 
 fn default_jwt_lifetime() -> HumanDuration {
     HumanDuration::seconds(30 * 60)
-}
-
-/// An access key of AWS, which signs each request with its body.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AwsCredentialConfig {
-    /// The id of the access key. Tasks belong to it: the secret may rotate.
-    pub access_key_id: Secret,
-    /// The secret access key, which signs.
-    pub secret_access_key: Secret,
-    /// The session token of a temporary key. Default: none.
-    pub session_token: Option<Secret>,
-    /// The region. Default: that in the host of `base_url`, such as `bedrock-runtime.eu-west-1.amazonaws.com`.
-    #[schemars(length(min = 1))]
-    pub region: Option<String>,
-    /// The name of the service in signatures. Default: bedrock.
-    #[serde(default = "default_aws_service")]
-    #[schemars(length(min = 1))]
-    pub service: String,
-}
-
-fn default_aws_service() -> String {
-    "bedrock".to_owned()
 }
 
 /// A credential in a header of any name.

@@ -12,7 +12,7 @@ use serde_json::Value;
 /// The hint for an empty value of a variable.
 const EMPTY_VARIABLE: &str = "its environment variable is set but empty";
 
-/// Mappings with more keys get no example: any one of them would be a guess.
+/// Mappings with more keys get no example, since any one of them would be a guess; where each key is an alternative, none is.
 const EXAMPLE_KEYS_MAX: usize = 5;
 
 /// What a schema error says, one finding for each thing to change; of unknown keys, this `key`.
@@ -204,8 +204,9 @@ impl SchemaErrorContext<'_> {
             _ if wanted == ["object"] => {
                 let known: Vec<&str> = keys(self.wanted).collect();
                 let listed = list_names(&known)?;
+                let is_choice = self.wanted["maxProperties"] == 1;
                 Some(match known.as_slice() {
-                    [first, _, ..] if known.len() <= EXAMPLE_KEYS_MAX => {
+                    [first, _, ..] if is_choice || known.len() <= EXAMPLE_KEYS_MAX => {
                         format!("{listed}, as in `{{{first}: …}}`")
                     }
                     _ => listed,

@@ -4,6 +4,7 @@
 
 pub mod admin;
 pub mod affinity;
+pub mod aws_credentials;
 mod caller_file;
 pub mod caller_limits;
 mod caller_problem;
@@ -26,6 +27,7 @@ pub mod feature_sections;
 pub mod groups;
 pub mod hint;
 pub mod images;
+pub mod issued_credentials;
 mod layout;
 mod mask;
 pub mod model_properties;

@@ -4,6 +4,7 @@
 
 pub mod callout;
 pub mod catalog;
+pub mod credentials;
 pub mod feature;
 pub mod feature_values;
 pub mod filter;

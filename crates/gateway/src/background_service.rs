@@ -1,8 +1,11 @@
-//! Runs the work of features in the background, with the configuration in use.
+//! Runs the work of features in the background, with the configuration in use, and fetches credentials.
 
 use crate::Gateway;
+use crate::listen::drain_state::until_set;
+use crate::upstream::service::UpstreamCalloutClient;
 use async_trait::async_trait;
 use headgate_core::feature::background::{BackgroundContext, BackgroundSnapshot, BackgroundWork};
+use headgate_credentials::refresh as credential_refresh;
 use pingora_core::server::ShutdownWatch;
 use pingora_core::services::background::BackgroundService;
 use std::sync::Arc;
@@ -69,6 +72,17 @@ impl BackgroundService for BackgroundWorkService {
                 }
             };
         }
+        let registry = self.gateway.reloader.credentials().clone();
+        let client = UpstreamCalloutClient::new(self.gateway.upstream.clone());
+        let refreshing = credential_refresh::run(registry, Arc::new(client));
+        // Exchanges in flight may need a credential until the last one is over.
+        let ended = until_set(self.gateway.drain_state.ending());
+        works.spawn(async move {
+            tokio::select! {
+                () = refreshing => {}
+                () = ended => {}
+            }
+        });
         while works.join_next().await.is_some() {}
     }
 }

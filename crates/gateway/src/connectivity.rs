@@ -3,6 +3,7 @@
 use super::probe::model_list_request;
 use super::upstream::bounded_body::BodyEnd;
 use super::upstream::client::SendError;
+use super::upstream::service::UpstreamCalloutClient;
 use super::upstream::{ChannelWithCredential, UpstreamClient};
 use super::{addresses, request_id};
 use bytes::Bytes;
@@ -11,7 +12,10 @@ use headgate_channel::retry_policy::SendProgress;
 use headgate_config::snapshot::server::DnsSettings;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::credential::Credential;
+use headgate_core::credentials::credential_registry::CredentialRegistry;
+use headgate_credentials::refresh as credential_refresh;
 use headgate_observe::metrics::Metrics;
+use headgate_protocol::fault::FaultKind;
 use http::StatusCode;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,7 +28,7 @@ const LIST_BYTES_MAX: usize = 4 << 20;
 
 /// Connects to servers, for a process that runs no gateway.
 pub struct ConnectivityChecker {
-    upstream: UpstreamClient,
+    upstream: Arc<UpstreamClient>,
     step_timeout: Duration,
 }
 
@@ -43,6 +47,8 @@ pub enum ConnectivityError {
     Tls { host: Arc<str>, reason: String },
     #[error("no connection to {host} through the proxy: {reason}")]
     Proxy { host: Arc<str>, reason: String },
+    #[error("{0}")]
+    Credential(String),
     #[error("no response to GET {path}: {reason}")]
     Response { path: String, reason: String },
 }
@@ -63,8 +69,16 @@ impl ConnectivityChecker {
             DnsRefreshPolicy::default(),
         );
         Self {
-            upstream: UpstreamClient::new(addresses),
+            upstream: Arc::new(UpstreamClient::new(addresses)),
             step_timeout,
+        }
+    }
+
+    /// Fetches the credentials that servers issue, which nothing does in the background here.
+    pub async fn fetch_credentials(&self, registry: &CredentialRegistry) {
+        let client = UpstreamCalloutClient::new(self.upstream.clone());
+        for known in registry.in_use() {
+            credential_refresh::fetch(&known, &client).await;
         }
     }
 
@@ -107,7 +121,10 @@ impl ConnectivityChecker {
             credential,
         };
         let request = model_list_request(target, path, &request_id::new(), self.step_timeout)
-            .map_err(|fault| no_response("/models", &fault.message))?;
+            .map_err(|fault| match fault.kind {
+                FaultKind::NoCredential => ConnectivityError::Credential(fault.into_reason()),
+                _ => no_response("/models", &fault.into_reason()),
+            })?;
         let path = request.uri.path().to_owned();
         let mut progress = SendProgress::default();
         let sent = self.upstream.send(target, &request, &mut progress).await;

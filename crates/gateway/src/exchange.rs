@@ -5,6 +5,7 @@ mod attempt_tracing;
 mod attempt_verdict;
 pub(super) mod attempts;
 pub(super) mod capture;
+mod credential_renewal;
 mod decode_body;
 pub(super) mod evaluate;
 mod examine_body;
@@ -310,6 +311,7 @@ impl Exchange<'_> {
             FaultKind::ClientGone => ExchangeSettlement::ClientCancelled,
             FaultKind::WriteTimeout => ExchangeSettlement::WriteTimeout,
             FaultKind::Connect
+            | FaultKind::NoCredential
             | FaultKind::Upstream
             | FaultKind::UnreadableResponse
             | FaultKind::OutcomeUnknown
@@ -319,6 +321,7 @@ impl Exchange<'_> {
                 ExchangeSettlement::UpstreamCut
             }
             FaultKind::Connect
+            | FaultKind::NoCredential
             | FaultKind::Upstream
             | FaultKind::UnreadableResponse
             | FaultKind::OutcomeUnknown

@@ -5,6 +5,7 @@
 
 use super::listen::drain_state::{DrainState, until_set};
 use super::request_id;
+use super::upstream::client::failure_reason;
 use super::upstream::provider_target::below_base_url_without_model;
 use super::upstream::request::{PreparedBody, PreparedRequest};
 use super::upstream::{ChannelWithCredential, UpstreamClient};
@@ -175,7 +176,11 @@ async fn send_probe(
     let failure = |failure: Option<AttemptFailure>| {
         failure.unwrap_or_else(|| AttemptFailure::new(FailureReason::ConnectionClosed))
     };
-    let request = model_list_request(target, None, id, timeout).map_err(|_| failure(None))?;
+    if let Some(wait) = target.credential_wait() {
+        wait.await;
+    }
+    let request = model_list_request(target, None, id, timeout)
+        .map_err(|fault| failure(failure_reason(fault.kind).map(AttemptFailure::new)))?;
     let mut response = upstream
         .send(target, &request, &mut SendProgress::default())
         .await

@@ -138,6 +138,9 @@ impl Gateway {
     ) -> Result<SubrequestResponse, Fault> {
         let mut lease = self.lease_for(subrequest).await?;
         let target = ChannelWithCredential::from_lease(&lease);
+        if let Some(wait) = target.credential_wait() {
+            wait.await;
+        }
         let prepared = prepare_subrequest(target, subrequest, timeouts)?;
         let sent = match &subrequest.other_host {
             None => {
@@ -308,7 +311,7 @@ impl Gateway {
         Ok(SubrequestResponse {
             inline_file,
             status,
-            headers: header_policy::response_headers_for_caller(&headers, &channel.secrets),
+            headers: header_policy::response_headers_for_caller(&headers, &channel.mask.current()),
             body: match is_error {
                 true => redact(&body, &[]).into_owned().into(),
                 false => body,

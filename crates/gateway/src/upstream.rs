@@ -7,6 +7,7 @@ pub(super) mod bucket;
 mod budgeted_body;
 pub(super) mod client;
 mod connection;
+mod credential_wait;
 mod decoded_response;
 mod dial;
 mod egress_url;

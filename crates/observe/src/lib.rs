@@ -9,6 +9,7 @@ mod certificate_metrics;
 pub mod channel_metrics;
 pub mod cost_metrics;
 mod create_metrics;
+pub mod credential_metrics;
 pub mod error_side;
 mod exchange_labels;
 mod fallback_metrics;

@@ -12,6 +12,7 @@ use super::certificate_metrics::CertificateMetrics;
 use super::channel_metrics::ChannelMetrics;
 use super::cost_metrics::CostMetrics;
 use super::create_metrics::PaidCreateMetrics;
+use super::credential_metrics::CredentialMetrics;
 use super::exchange_labels::ExchangeLabels;
 use super::fallback_metrics::FallbackMetrics;
 use super::finished_exchange::FinishedExchange;
@@ -75,6 +76,7 @@ pub struct Metrics {
     pub admin: AdminMetrics,
     pub callers: CallerMetrics,
     pub certificates: CertificateMetrics,
+    pub credentials: CredentialMetrics,
     pub channels: ChannelMetrics,
     pub costs: CostMetrics,
     pub creates: PaidCreateMetrics,
@@ -203,6 +205,7 @@ impl Metrics {
             admin: AdminMetrics::new(&registry),
             callers: CallerMetrics::new(&registry),
             certificates: CertificateMetrics::new(&registry),
+            credentials: CredentialMetrics::new(&registry),
             channels: ChannelMetrics::new(&registry),
             time: WaitTimeMetrics::new(&registry),
             costs: CostMetrics::new(&registry),

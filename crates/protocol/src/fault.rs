@@ -1,5 +1,9 @@
 //! Faults: why an exchange failed, as a closed set of kinds that determine status, retry advice and metric label.
 
+mod service_denial;
+
+pub use service_denial::ServiceDenialStatus;
+
 use std::error::Error;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -68,6 +72,8 @@ pub enum FaultKind {
     CheckUnavailable,
     /// No connection to the provider could be made.
     Connect,
+    /// The server that issues the channel's credential issued none.
+    NoCredential,
     /// The provider's connection closed, or its response was not valid HTTP.
     Upstream,
     /// The provider's response is not valid in its family.
@@ -82,17 +88,6 @@ pub enum FaultKind {
     WriteTimeout,
     /// A defect of the gateway.
     Internal,
-}
-
-/// The status with which a service may deny a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ServiceDenialStatus {
-    BadRequest,
-    Unauthorized,
-    Forbidden,
-    NotFound,
-    TooManyRequests,
-    UnavailableForLegalReasons,
 }
 
 /// A fault. The caller sees its kind and message; detail and source are only logged.
@@ -120,7 +115,7 @@ pub struct FaultDetails {
 
 impl FaultKind {
     /// Every kind, with every status of a denial.
-    pub const ALL: [Self; 42] = [
+    pub const ALL: [Self; 43] = [
         Self::BadHead,
         Self::HeadTooLarge,
         Self::BadJson,
@@ -150,6 +145,7 @@ impl FaultKind {
         Self::NoChannel,
         Self::CheckUnavailable,
         Self::Connect,
+        Self::NoCredential,
         Self::Upstream,
         Self::UnreadableResponse,
         Self::OutcomeUnknown,
@@ -193,7 +189,7 @@ impl FaultKind {
             Self::HeadTooLarge => 431,
             Self::ClientGone | Self::WriteTimeout => 499,
             Self::Internal => 500,
-            Self::Connect | Self::Upstream | Self::UnreadableResponse => 502,
+            Self::Connect | Self::NoCredential | Self::Upstream | Self::UnreadableResponse => 502,
             Self::Overloaded | Self::Ending | Self::NoChannel | Self::CheckUnavailable => 503,
             Self::UpstreamTimeout | Self::OutcomeUnknown => 504,
         }
@@ -230,7 +226,7 @@ impl FaultKind {
             Self::WriteTimeout => "write_timeout",
             Self::Internal => "internal_error",
             Self::Connect => "upstream_unreachable",
-            Self::Upstream => "upstream_error",
+            Self::NoCredential | Self::Upstream => "upstream_error",
             Self::UnreadableResponse => "invalid_upstream_response",
             Self::OutcomeUnknown => "outcome_unknown",
             Self::Overloaded => "overloaded",
@@ -274,6 +270,7 @@ impl FaultKind {
             | Self::NoChannel
             | Self::CheckUnavailable
             | Self::Connect
+            | Self::NoCredential
             | Self::Upstream
             | Self::UnreadableResponse
             | Self::OutcomeUnknown
@@ -281,35 +278,6 @@ impl FaultKind {
             | Self::ClientGone
             | Self::WriteTimeout
             | Self::Internal => true,
-        }
-    }
-}
-
-impl ServiceDenialStatus {
-    const ALL: [Self; 6] = [
-        Self::BadRequest,
-        Self::Unauthorized,
-        Self::Forbidden,
-        Self::NotFound,
-        Self::TooManyRequests,
-        Self::UnavailableForLegalReasons,
-    ];
-
-    /// The status with this code, if a service may deny with it.
-    pub fn from_code(code: u64) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|status| u64::from(status.code()) == code)
-    }
-
-    pub fn code(self) -> u16 {
-        match self {
-            Self::BadRequest => 400,
-            Self::Unauthorized => 401,
-            Self::Forbidden => 403,
-            Self::NotFound => 404,
-            Self::TooManyRequests => 429,
-            Self::UnavailableForLegalReasons => 451,
         }
     }
 }

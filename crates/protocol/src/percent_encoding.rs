@@ -38,13 +38,24 @@ pub fn decoded_bytes(text: &[u8]) -> Vec<u8> {
 
 /// Appends `text` as one segment of a path: what RFC 3986, section 3.3 does not allow in it is encoded.
 pub fn push_encoded(path: &mut String, text: &str) {
+    push_encoded_but(path, text.as_bytes(), b"-._~!$&'()*+,;=:@");
+}
+
+/// Appends `part` as a name or value of a query or a form: all but the unreserved characters of RFC 3986, section 2.3 is
+/// encoded.
+pub fn push_component(text: &mut String, part: &[u8]) {
+    push_encoded_but(text, part, b"-._~");
+}
+
+/// Appends `part`, of which all is encoded but letters, digits and `plain`.
+fn push_encoded_but(text: &mut String, part: &[u8], plain: &[u8]) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte) {
-            path.push(char::from(byte));
+    for byte in part {
+        if byte.is_ascii_alphanumeric() || plain.contains(byte) {
+            text.push(char::from(*byte));
         } else {
             let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
-            path.extend(['%', digit(byte >> 4), digit(byte & 0xf)]);
+            text.extend(['%', digit(byte >> 4), digit(byte & 0xf)]);
         }
     }
 }

@@ -18,6 +18,7 @@ const OTHERS: &[(&str, &[&str])] = &[
         &["caller_refused", "caller_record_refused"],
     ),
     ("HeadgateCredentialRefused", &["unhealthy"]),
+    ("HeadgateCredentialNotIssued", &["credential_not_issued"]),
     ("HeadgateReloadRejected", &["reload_refused"]),
     ("HeadgateCertificateExpires", &["certificate_expires"]),
     ("HeadgateCertificateExpiresNow", &["certificate_expires"]),

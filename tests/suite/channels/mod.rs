@@ -20,6 +20,8 @@ mod false_successes;
 mod five_channels;
 mod hostile_models;
 mod hostile_responses;
+mod issued_credentials;
+mod issued_credentials_of_clouds;
 mod model_fallback;
 mod model_lists;
 mod model_patterns;

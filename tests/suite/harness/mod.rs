@@ -50,6 +50,7 @@ pub mod slow_client;
 pub mod state_file;
 pub mod test_setup;
 pub mod tls_setup;
+pub mod token_endpoint;
 pub mod token_issuer;
 pub mod upload_provider;
 pub mod upload_world;

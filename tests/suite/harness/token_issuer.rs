@@ -16,7 +16,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The claim `iss` of the issuer, unless it is found by discovery.
 pub const ISSUER: &str = "https://login.corp.example";
 pub const AUDIENCE: &str = "headgate";
-const RSA_KEY: &str = include_str!("../../fixtures/token_rsa_key.txt");
+/// A key of RSA in PKCS #8, in base64.
+pub const RSA_KEY: &str = include_str!("../../fixtures/token_rsa_key.txt");
 
 /// A key that signs tokens.
 pub struct TokenSigner {

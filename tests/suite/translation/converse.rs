@@ -3,6 +3,7 @@
 mod faults;
 mod provider;
 mod signatures;
+mod temporary_keys;
 
 use super::{events_of, last_request};
 use crate::harness::error_shape::assert_error_body;

@@ -5,7 +5,10 @@
 pub(super) const OUTSIDE: &[(&str, &[&str])] = &[
     ("aes_siv", &["task"]),
     ("anstream", &["cli"]),
-    ("arc_swap", &["config/reload", "core/catalog/caller"]),
+    (
+        "arc_swap",
+        &["config/reload", "core/catalog/caller", "core/credentials"],
+    ),
     ("cel", &["expression"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
@@ -87,8 +90,10 @@ pub(super) const OUTSIDE: &[(&str, &[&str])] = &[
         "tokio",
         &[
             "core/callout",
+            "core/credentials",
             "core/feature",
             "core/state",
+            "credentials",
             "state",
             "media",
             "batch",

@@ -128,6 +128,7 @@ impl RouteErrorConditions {
             FaultKind::Denied(_) | FaultKind::CheckUnavailable => self.calls_services,
             FaultKind::NoChannel
             | FaultKind::Connect
+            | FaultKind::NoCredential
             | FaultKind::Upstream
             | FaultKind::UnreadableResponse
             | FaultKind::UpstreamTimeout => self.asks_provider,

@@ -17,6 +17,7 @@ use caller_folder::CallerFolder;
 use caller_watch::CallerWatch;
 use file_digests::FileDigests;
 use headgate_core::callout::ProcessServiceStates;
+use headgate_core::credentials::credential_registry::CredentialRegistry;
 use headgate_core::feature::FeatureTypeMap;
 use headgate_core::outgoing::OutgoingClients;
 use headgate_core::regular_file;
@@ -174,6 +175,11 @@ impl SnapshotReloader {
     /// The state store of this process.
     pub fn state(&self) -> &Arc<dyn StateStore> {
         &self.shared.state
+    }
+
+    /// Credentials that servers issue for the channels of all configurations.
+    pub fn credentials(&self) -> &Arc<CredentialRegistry> {
+        &self.shared.credentials
     }
 
     /// The callers that `routes.yaml` does not name.

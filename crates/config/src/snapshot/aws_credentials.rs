@@ -1,28 +1,10 @@
 //! Builds the signer of a channel at AWS from its configuration.
 
-use crate::channels::AwsCredentialConfig;
+use super::credentials::invalid_credential::InvalidCredential;
+use crate::aws_credentials::AwsCredentialConfig;
 use headgate_core::catalog::aws_signer::{AwsAccessKey, AwsSigner};
 use headgate_core::catalog::base_url;
 use headgate_core::scalar::Secret;
-
-/// What is wrong with a credential.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct InvalidCredential {
-    /// The pointer, below the credential, to the value that it is about.
-    pub key: &'static str,
-    pub reason: String,
-    pub hint: Option<&'static str>,
-}
-
-impl From<String> for InvalidCredential {
-    fn from(reason: String) -> Self {
-        Self {
-            key: "",
-            reason,
-            hint: None,
-        }
-    }
-}
 
 /// Ends of the hosts of AWS, behind the name of a region.
 const HOST_ENDS: [&str; 4] = [
@@ -33,34 +15,55 @@ const HOST_ENDS: [&str; 4] = [
 ];
 const REGION_HINT: &str = "add the region of the account's models, such as `region: eu-west-1`";
 
-/// The signer for requests to `base_url`.
+/// Where signatures count.
+pub(super) struct SignatureScope {
+    pub region: String,
+    pub service: String,
+}
+
+/// The signer of requests to `base_url` with the access key that is written.
 pub(super) fn build(
     config: &AwsCredentialConfig,
     base_url: &str,
 ) -> Result<AwsSigner, InvalidCredential> {
-    let AwsCredentialConfig {
-        access_key_id,
-        secret_access_key,
-        session_token,
-        region,
-        service,
-    } = config;
+    let access_key = access_key(config)?;
+    let SignatureScope { region, service } = scope(config, base_url)?;
+    Ok(AwsSigner::new(access_key, &region, &service))
+}
+
+/// The access key that is written.
+pub(super) fn access_key(config: &AwsCredentialConfig) -> Result<AwsAccessKey, InvalidCredential> {
+    let (Some(id), Some(secret)) = (&config.access_key_id, &config.secret_access_key) else {
+        return Err(InvalidCredential {
+            key: "/aws",
+            reason: "an access key has both `access_key_id` and `secret_access_key`".into(),
+            hint: None,
+        });
+    };
     let access_key = AwsAccessKey {
-        id: part_of_key("/aws/access_key_id", access_key_id)?,
-        secret: part_of_key("/aws/secret_access_key", secret_access_key)?,
-        session_token: match session_token {
+        id: part_of_key("/aws/access_key_id", id)?,
+        secret: part_of_key("/aws/secret_access_key", secret)?,
+        session_token: match &config.session_token {
             Some(token) => Some(part_of_key("/aws/session_token", token)?),
             None => None,
         },
     };
-    if access_key.id.contains(['/', ',']) {
-        return Err(InvalidCredential {
+    match access_key.id.contains(['/', ',']) {
+        false => Ok(access_key),
+        true => Err(InvalidCredential {
             key: "/aws/access_key_id",
             reason: "an access key id has neither `/` nor `,`".into(),
             hint: Some("`access_key_id` is the shorter part of the key, such as `AKIA…`"),
-        });
+        }),
     }
-    let region = match region {
+}
+
+/// Region and service of requests to `base_url`.
+pub(super) fn scope(
+    config: &AwsCredentialConfig,
+    base_url: &str,
+) -> Result<SignatureScope, InvalidCredential> {
+    let region = match &config.region {
         Some(region) => name("/aws/region", region, REGION_HINT)?.to_owned(),
         None => region_in(base_url).ok_or_else(|| InvalidCredential {
             key: "/aws",
@@ -68,15 +71,18 @@ pub(super) fn build(
             hint: Some(REGION_HINT),
         })?,
     };
-    let service = name("/aws/service", service, "leave it out for Bedrock")?;
-    if service == "s3" {
-        return Err(InvalidCredential {
+    let service = name("/aws/service", &config.service, "leave it out for Bedrock")?;
+    match service {
+        "s3" => Err(InvalidCredential {
             key: "/aws/service",
             reason: "S3 signs paths in another way than all other services".into(),
             hint: Some("leave it out for Bedrock"),
-        });
+        }),
+        service => Ok(SignatureScope {
+            region,
+            service: service.to_owned(),
+        }),
     }
-    Ok(AwsSigner::new(access_key, &region, service))
 }
 
 /// Part of an access key, which stands in headers.
@@ -128,9 +134,13 @@ mod tests {
 
     fn config(change: impl FnOnce(&mut AwsCredentialConfig)) -> AwsCredentialConfig {
         let mut config = AwsCredentialConfig {
-            access_key_id: Secret::new("AKIDEXAMPLE").unwrap(),
-            secret_access_key: Secret::new("secret/with+signs=").unwrap(),
+            access_key_id: Secret::new("AKIDEXAMPLE").ok(),
+            secret_access_key: Secret::new("secret/with+signs=").ok(),
             session_token: None,
+            container: false,
+            instance: false,
+            web_identity: None,
+            assume_role: None,
             region: None,
             service: "bedrock".into(),
         };
@@ -180,7 +190,8 @@ mod tests {
         const AWS: &str = "https://bedrock-runtime.eu-west-1.amazonaws.com";
         const OTHER: &str = "https://gateway.example";
         type Change = fn(&mut AwsCredentialConfig);
-        let cases: [(&str, &str, &str, Change); 7] = [
+        let cases: [(&str, &str, &str, Change); 8] = [
+            (AWS, "/aws", "both", |it| it.secret_access_key = None),
             (OTHER, "/aws", "`region` is missing", |_| {}),
             (AWS, "/aws/region", "lower-case", |it| {
                 it.region = Some("EU West".into());
@@ -193,7 +204,7 @@ mod tests {
             }),
             (AWS, "/aws/service", "S3", |it| it.service = "s3".into()),
             (AWS, "/aws/access_key_id", "neither", |it| {
-                it.access_key_id = Secret::new("a/b").unwrap();
+                it.access_key_id = Secret::new("a/b").ok();
             }),
             (AWS, "/aws/session_token", "characters", |it| {
                 it.session_token = Some(Secret::new("a\nb").unwrap());

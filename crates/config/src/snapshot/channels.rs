@@ -4,6 +4,7 @@ use super::VariableLookup;
 use super::base_urls::{self, ChannelBaseUrl};
 use super::caller_limits::build_channel_budgets;
 use super::channel_models::ChannelWithModels;
+use super::credentials::credential_context::CredentialBuildContext;
 use super::dialects::DialectLookup;
 use super::families::VideoFamilyLookup;
 use super::{
@@ -23,6 +24,7 @@ use headgate_core::catalog::images::{
     ImageEditBodyFormat, ImageEditPolicy, ResponseFormatHandling,
 };
 use headgate_core::catalog::outbound_proxy::OutboundProxy;
+use headgate_core::credentials::credential_registry::CredentialRegistry;
 use headgate_core::filter::expression::FilterExpression;
 use headgate_core::filter::header_name::header_name;
 use headgate_core::pointer::child;
@@ -45,6 +47,7 @@ pub(crate) struct ChannelBuildContext<'a> {
     /// The folder of `routes.yaml`.
     pub folder: &'a Path,
     pub variables: &'a VariableLookup,
+    pub credentials: &'a CredentialRegistry,
 }
 
 /// Builds every channel; one with problems is omitted, and its problems are reported.
@@ -81,6 +84,7 @@ fn build_one(
         dialects,
         folder,
         variables,
+        credentials: registry,
     } = context;
     let ChannelConfig {
         base_url,
@@ -153,8 +157,16 @@ fn build_one(
     let proxy =
         outbound_proxies::for_channel(proxy.as_ref(), &base, variables, &proxy_at, problems);
     let fingerprint = fingerprint(name, base_url, http, tls.as_ref(), proxy.as_deref());
-    let credentials = credentials::build(config, fingerprint, at, problems)?;
-    let secrets = Arc::new(credentials::secrets(&credentials, &headers, &query));
+    let context = CredentialBuildContext {
+        base_url,
+        channel_fingerprint: fingerprint,
+        proxy: proxy.as_ref(),
+        folder,
+        variables,
+        registry,
+    };
+    let credentials = credentials::build(config, context, at, problems)?;
+    let mask = Arc::new(credentials::mask(&credentials, &headers, &query));
     if models.is_empty() && !retired {
         let hint = "add them as `platform model: provider's model`, or write `retired: true`";
         problems.error(at, "the channel has no `models`", Some(hint));
@@ -171,7 +183,7 @@ fn build_one(
             proxy,
         },
         credentials,
-        secrets,
+        mask,
         protocols,
         dialect,
         retired: *retired,

@@ -1,23 +1,30 @@
 //! Builds the credentials of a channel from its configuration: one, or several keys used in turn.
 
+pub(super) mod credential_context;
+pub(super) mod invalid_credential;
+
 use super::ProblemCollector;
-use super::aws_credentials::{self, InvalidCredential};
+use super::aws_credentials;
+use super::issued_credentials;
 use crate::channels::{
     ChannelConfig, CredentialHeaderConfig, JwtCredentialConfig, ProviderCredentialConfig,
 };
-use headgate_core::catalog::credential::{Credential, CredentialSecret};
+use credential_context::CredentialBuildContext;
+use headgate_core::catalog::channel_mask::ChannelMask;
+use headgate_core::catalog::credential::Credential;
+use headgate_core::catalog::credential_secret::CredentialSecret;
 use headgate_core::catalog::fixed_query::FixedQuery;
 use headgate_core::catalog::jwt_minter::JwtMinter;
 use headgate_core::filter::header_name::header_name;
-use headgate_protocol::mask::{ChannelSecrets, SECRET_BYTES_MIN};
+use headgate_protocol::mask::SECRET_BYTES_MIN;
 use http::{HeaderName, HeaderValue, header};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use invalid_credential::InvalidCredential;
 use std::time::Duration;
 
 /// The credentials of the channel at `at`; none if any of them has a problem.
-pub(crate) fn build(
+pub(super) fn build(
     config: &ChannelConfig,
-    channel_fingerprint: u64,
+    context: CredentialBuildContext<'_>,
     at: &str,
     problems: &mut ProblemCollector<'_>,
 ) -> Option<Vec<Credential>> {
@@ -40,9 +47,8 @@ pub(crate) fn build(
         .map(|(index, one)| (format!("{at}/credentials/{index}"), one));
     let mut built: Vec<Credential> = Vec::new();
     let mut complete = true;
-    let base_url = &config.base_url;
     for (at, config) in one.chain(several) {
-        match build_one(config, base_url, channel_fingerprint) {
+        match build_one(config, context) {
             Ok(credential) if built.iter().any(|known| is_same(known, &credential)) => {
                 problems.error(&at, "duplicate credential", None);
                 complete = false;
@@ -78,13 +84,13 @@ const CREDENTIAL_NAMES: [&str; 7] = [
 
 /// The values that no response of the channel may reveal: all its credentials, and those of its headers and its query
 /// whose name looks like that of a credential.
-pub(crate) fn secrets(
+pub(crate) fn mask(
     credentials: &[Credential],
     headers: &[(HeaderName, HeaderValue)],
     query: &FixedQuery,
-) -> ChannelSecrets {
-    let credentials = credentials.iter().flat_map(|one| &one.secrets);
-    let credentials = credentials.map(CredentialSecret::expose);
+) -> ChannelMask {
+    let fixed = credentials.iter().flat_map(|one| &one.secrets);
+    let fixed = fixed.map(CredentialSecret::expose);
     let carries_credential = |name: &HeaderName| {
         let mut parts = CREDENTIAL_NAMES.iter();
         parts.any(|part| name.as_str().contains(part))
@@ -95,7 +101,7 @@ pub(crate) fn secrets(
         .filter_map(|(_, value)| value.to_str().ok());
     let query: Vec<String> = query.secrets().collect();
     let query = query.iter().map(String::as_str);
-    ChannelSecrets::new(credentials.chain(headers).chain(query))
+    ChannelMask::new(credentials, fixed.chain(headers).chain(query))
 }
 
 fn is_same(one: &Credential, other: &Credential) -> bool {
@@ -105,8 +111,7 @@ fn is_same(one: &Credential, other: &Credential) -> bool {
 
 fn build_one(
     config: &ProviderCredentialConfig,
-    base_url: &str,
-    channel_fingerprint: u64,
+    context: CredentialBuildContext<'_>,
 ) -> Result<Credential, InvalidCredential> {
     let (name, secret, text) = match config {
         ProviderCredentialConfig::Bearer(secret) => (
@@ -125,18 +130,30 @@ fn build_one(
             value.expose().to_string(),
         ),
         ProviderCredentialConfig::Jwt(config) => {
-            return Ok(build_minted(config, channel_fingerprint)?);
+            return Ok(build_minted(config, context)?);
+        }
+        ProviderCredentialConfig::Aws(config) if issued_credentials::aws::is_issued(config) => {
+            return issued_credentials::aws::build(config, context);
         }
         ProviderCredentialConfig::Aws(config) => {
-            let signer = aws_credentials::build(config, base_url)?;
-            let id = config.access_key_id.expose();
-            let fingerprint = fingerprint(&header::AUTHORIZATION, id, channel_fingerprint);
+            let signer = aws_credentials::build(config, context.base_url)?;
+            let id = &signer.access_key().id;
+            let fingerprint = context.fingerprint(&header::AUTHORIZATION, id);
             return Ok(Credential::aws(signer, fingerprint));
+        }
+        ProviderCredentialConfig::OAuth2(config) => {
+            return issued_credentials::oauth2::build(config, context);
+        }
+        ProviderCredentialConfig::Azure(config) => {
+            return issued_credentials::azure::build(config, context);
+        }
+        ProviderCredentialConfig::Gcp(config) => {
+            return issued_credentials::gcp::build(config, context);
         }
     };
     let value = HeaderValue::from_str(&text)
         .map_err(|_| "the credential is not a valid header value".to_string())?;
-    let fingerprint = fingerprint(&name, secret.expose(), channel_fingerprint);
+    let fingerprint = context.fingerprint(&name, secret.expose());
     Ok(Credential::header(
         name,
         value,
@@ -148,7 +165,7 @@ fn build_one(
 /// The access key stays when the secret key rotates, so that tasks and health are the account's.
 fn build_minted(
     config: &JwtCredentialConfig,
-    channel_fingerprint: u64,
+    context: CredentialBuildContext<'_>,
 ) -> Result<Credential, String> {
     let JwtCredentialConfig {
         issuer,
@@ -163,12 +180,6 @@ fn build_minted(
         return Err("`lifetime` must be at least 1s".into());
     }
     let minter = JwtMinter::new(issuer, secret, lifetime.duration());
-    let fingerprint = fingerprint(&header::AUTHORIZATION, issuer, channel_fingerprint);
+    let fingerprint = context.fingerprint(&header::AUTHORIZATION, issuer);
     Ok(Credential::jwt(minter, fingerprint))
-}
-
-fn fingerprint(name: &HeaderName, identity: &str, channel_fingerprint: u64) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (channel_fingerprint, name.as_str(), identity).hash(&mut hasher);
-    hasher.finish()
 }

@@ -29,6 +29,7 @@ mod families;
 mod feature_schemas;
 mod gateway_name;
 mod groups;
+mod issued_credentials;
 mod model_translation;
 pub mod models;
 mod outbound_proxies;
@@ -63,6 +64,7 @@ use headgate_core::catalog::Catalog;
 use headgate_core::catalog::caller::Callers;
 use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::catalog::served_names::ServedModelNames;
+use headgate_core::credentials::credential_registry::CredentialRegistry;
 use headgate_core::feature::section::SectionBuildContext;
 use headgate_core::feature::{FeatureList, FeatureTypeMap};
 use headgate_core::state::StateStore;
@@ -128,6 +130,8 @@ pub struct CrossSnapshotState {
     pub traces: Arc<TraceQueue>,
     /// The callers that `routes.yaml` does not name.
     pub directory: Arc<CallerDirectory>,
+    /// Credentials that servers issue for the channels of all configurations.
+    pub credentials: Arc<CredentialRegistry>,
     /// Looks up the value of `${NAME}`.
     pub variables: VariableLookup,
 }
@@ -162,6 +166,7 @@ impl CrossSnapshotState {
             served_models: Arc::default(),
             traces: Arc::default(),
             directory: Arc::default(),
+            credentials: Arc::default(),
             variables: Arc::new(|name| std::env::var(name).ok()),
         }
     }
@@ -211,6 +216,7 @@ pub fn build_loaded(
     let server = server::build(&server, &folder, &mut problems);
     let spooling = spooling::build(&spool, &folder, &mut problems);
     files.extend(upstream_tls::channel_files(&channels, &folder));
+    files.extend(issued_credentials::files(&channels, &folder));
     files.extend(services::files(&declared_services, &folder));
     let traced = declared_tracing.as_ref();
     files.extend(tracing::files(traced, &folder));
@@ -260,6 +266,7 @@ pub fn build_loaded(
             dialects: &dialects,
             folder: &folder,
             variables: &shared.variables,
+            credentials: &shared.credentials,
         },
         &mut problems,
     );

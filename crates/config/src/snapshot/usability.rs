@@ -298,7 +298,18 @@ fn check_credentials(at: &str, channel: &ChannelConfig, problems: &mut ProblemCo
             ProviderCredentialConfig::ApiKey(secret) => ("api_key", secret),
             ProviderCredentialConfig::Header(header) => ("header/value", &header.value),
             ProviderCredentialConfig::Jwt(jwt) => ("jwt/secret", &jwt.secret),
-            ProviderCredentialConfig::Aws(aws) => ("aws/secret_access_key", &aws.secret_access_key),
+            ProviderCredentialConfig::Aws(aws) => match &aws.secret_access_key {
+                Some(secret) => ("aws/secret_access_key", secret),
+                None => continue,
+            },
+            ProviderCredentialConfig::OAuth2(oauth2) => {
+                ("oauth2/client_secret", &oauth2.client_secret)
+            }
+            ProviderCredentialConfig::Azure(azure) => match &azure.client_secret {
+                Some(secret) => ("azure/client_secret", secret),
+                None => continue,
+            },
+            ProviderCredentialConfig::Gcp(_) => continue,
         };
         let name = secret.expose().strip_prefix('$').unwrap_or_default();
         let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';

@@ -5,10 +5,10 @@ mod clock_offset;
 #[cfg(test)]
 mod tests;
 
+use crate::state::lock::lock;
 use canonical_request::{CanonicalRequest, canonical_path, canonical_query};
 use chrono::DateTime;
 use clock_offset::ClockOffset;
-use crate::state::lock::lock;
 use headgate_protocol::hex::HexDisplay;
 use hmac::{Hmac, Mac};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
@@ -62,9 +62,9 @@ impl AwsSigner {
     }
 
     /// Learns how far the clock of AWS is ahead, at most 15 minutes, from the `date` of an error response to a signed request
-    /// that says so; `now_ms` is in Unix milliseconds.
-    pub fn learn_clock(&self, headers: &HeaderMap, error_body: &[u8], now_ms: u64) {
-        self.clock.learn(headers, error_body, now_ms);
+    /// that says so; `now_ms` is in Unix milliseconds. Returns whether the next signature has another time.
+    pub fn learn_clock(&self, headers: &HeaderMap, error_body: &[u8], now_ms: u64) -> bool {
+        self.clock.learn(headers, error_body, now_ms)
     }
 
     /// Adds the headers of a signature at `now_ms`, in Unix milliseconds, in place of earlier ones. `body` is the SHA-256 of

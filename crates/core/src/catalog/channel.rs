@@ -1,6 +1,7 @@
 //! Channels as built: a provider's origin, credentials, timeouts, limits and health policy.
 
 use super::base_path::BasePath;
+use super::channel_mask::ChannelMask;
 use super::client_address::ForwardedPolicy;
 use super::credential::Credential;
 use super::fixed_query::FixedQuery;
@@ -12,7 +13,6 @@ use crate::task::family::VideoFamily;
 use headgate_expression::Expression;
 use headgate_protocol::Protocol;
 use headgate_protocol::error_class::ErrorClassifier;
-use headgate_protocol::mask::ChannelSecrets;
 use headgate_protocol::shown_headers::ShownResponseHeaders;
 use headgate_translate::Dialect;
 use http::{HeaderName, HeaderValue};
@@ -27,7 +27,7 @@ pub struct Channel {
     /// Credentials of the same account, used in turn; empty if the provider requires none.
     pub credentials: Vec<Credential>,
     /// The values in `credentials`, `headers` and `query` that no response may reveal.
-    pub secrets: Arc<ChannelSecrets>,
+    pub mask: Arc<ChannelMask>,
     pub protocols: Vec<Protocol>,
     /// What the provider takes in requests that are translated into its protocols.
     pub dialect: Arc<Dialect>,
@@ -200,7 +200,7 @@ impl Channel {
             name,
             origin,
             credentials: Vec::new(),
-            secrets: Arc::new(ChannelSecrets::new(values)),
+            mask: Arc::new(ChannelMask::new(&[], values)),
             protocols: Vec::new(),
             dialect: Arc::default(),
             retired: false,

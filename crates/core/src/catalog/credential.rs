@@ -1,12 +1,17 @@
 //! Credentials for providers: the secrets of an account, and the signer that makes a request authentic with them.
 
 use super::aws_signer::AwsSigner;
+use super::credential_secret::CredentialSecret;
 use super::jwt_minter::JwtMinter;
-use crate::state::calendar::unix_ms;
+use crate::credentials::refreshed_credential::RefreshedCredential;
+use crate::credentials::temporary_credential::{CredentialProof, CredentialSourceError};
+use crate::state::calendar::{unix_ms, whole_ms};
+use crate::state::clock::steady_ms;
 use headgate_protocol::json::edit::BodySegments;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use sha2::{Digest, Sha256};
-use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// What authenticates the gateway to a provider.
 #[derive(Debug)]
@@ -30,13 +35,20 @@ pub enum RequestSigner {
     Jwt(JwtMinter),
     /// The headers of a signature of AWS over the request with its body.
     Aws(Box<AwsSigner>),
+    /// A token or a temporary access key of AWS, which is issued anew before it expires.
+    Refreshed {
+        credential: Arc<RefreshedCredential>,
+        signs_body: bool,
+    },
 }
 
 /// Why a request cannot be signed, and so is not sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SigningError {
     #[error("the signature covers the body, which arrives while it is sent")]
     StreamedBody,
+    #[error("the credential of the channel cannot be had: {0}")]
+    Unavailable(#[from] CredentialSourceError),
 }
 
 /// A request as it is about to be sent: after all filters, with the gateway's and the channel's headers.
@@ -56,10 +68,6 @@ pub enum SignableBody<'r> {
     /// The body arrives while it is sent, so that no signature can cover it.
     Streamed,
 }
-
-/// A secret that cannot be printed.
-#[derive(Clone)]
-pub struct CredentialSecret(Box<str>);
 
 impl Credential {
     /// A credential that is the value of a header; `secret` is the part of it that is the account's.
@@ -104,6 +112,33 @@ impl Credential {
             fingerprint,
         }
     }
+
+    /// A credential that a server issues; `identity` and `secrets` are of the account that asks for it.
+    pub fn refreshed(
+        credential: Arc<RefreshedCredential>,
+        signs_body: bool,
+        identity: &str,
+        secrets: Vec<CredentialSecret>,
+        fingerprint: u64,
+    ) -> Self {
+        Self {
+            signer: RequestSigner::Refreshed {
+                credential,
+                signs_body,
+            },
+            identity: CredentialSecret::new(identity),
+            secrets,
+            fingerprint,
+        }
+    }
+
+    /// The state of a credential that a server issues.
+    pub fn refresh_state(&self) -> Option<&Arc<RefreshedCredential>> {
+        match &self.signer {
+            RequestSigner::Refreshed { credential, .. } => Some(credential),
+            RequestSigner::Header(..) | RequestSigner::Jwt(_) | RequestSigner::Aws(_) => None,
+        }
+    }
 }
 
 impl RequestSigner {
@@ -111,49 +146,74 @@ impl RequestSigner {
     /// is signed again.
     ///
     /// # Errors
-    /// The signature covers a body that is not known yet.
+    /// The signature covers a body that is not known yet, or there is no credential now.
     pub fn sign(&self, request: SignableRequest<'_>) -> Result<(), SigningError> {
-        let SignableRequest {
-            method,
-            target,
-            headers,
-            body,
-        } = request;
         match self {
             Self::Header(name, value) => {
-                headers.insert(name, value.clone());
+                request.headers.insert(name, value.clone());
             }
             Self::Jwt(minter) => {
                 let authorization = minter.authorization(unix_ms());
-                headers.insert(header::AUTHORIZATION, authorization);
+                request.headers.insert(header::AUTHORIZATION, authorization);
             }
-            Self::Aws(signer) => {
-                let digest = body.sha256().ok_or(SigningError::StreamedBody)?;
-                signer.sign(method, target, headers, digest, unix_ms());
-            }
+            Self::Aws(signer) => sign_for_aws(signer, request)?,
+            Self::Refreshed { credential, .. } => match &credential.issued(steady_ms())?.proof {
+                CredentialProof::Bearer(value) => {
+                    request.headers.insert(header::AUTHORIZATION, value.clone());
+                }
+                CredentialProof::Aws(signer) => sign_for_aws(signer, request)?,
+            },
         }
         Ok(())
     }
 
-    /// Learns from an error response to a signed request: what it says about the time of the signature counts for the next.
-    pub fn learn_from_error(&self, headers: &HeaderMap, body: &[u8]) {
-        if let Self::Aws(signer) = self {
-            signer.learn_clock(headers, body, unix_ms());
+    /// Learns from an error response to a request that was signed at most `age` ago. Returns whether the next request is signed
+    /// otherwise: at the provider's time, or if the credential `is_refused`, with another one that was issued or is being fetched.
+    pub fn renew(&self, headers: &HeaderMap, body: &[u8], is_refused: bool, age: Duration) -> bool {
+        match self {
+            Self::Header(..) | Self::Jwt(_) => false,
+            Self::Aws(signer) => signer.learn_clock(headers, body, unix_ms()),
+            Self::Refreshed { credential, .. } => {
+                let now_ms = steady_ms();
+                let issued = credential.issued(now_ms);
+                let is_learned = issued.is_ok_and(|issued| match &issued.proof {
+                    CredentialProof::Bearer(_) => false,
+                    CredentialProof::Aws(signer) => signer.learn_clock(headers, body, unix_ms()),
+                });
+                let signed_ms = now_ms.saturating_sub(whole_ms(age));
+                is_learned || is_refused && credential.refuse(signed_ms, now_ms)
+            }
         }
     }
 
     /// Whether the body of a request must be known before it is sent.
     pub fn signs_body(&self) -> bool {
-        matches!(self, Self::Aws(_))
+        match self {
+            Self::Header(..) | Self::Jwt(_) => false,
+            Self::Aws(_) => true,
+            Self::Refreshed { signs_body, .. } => *signs_body,
+        }
     }
 
     /// The header that carries the credential.
     pub fn header_name(&self) -> &HeaderName {
         match self {
             Self::Header(name, _) => name,
-            Self::Jwt(_) | Self::Aws(_) => &header::AUTHORIZATION,
+            Self::Jwt(_) | Self::Aws(_) | Self::Refreshed { .. } => &header::AUTHORIZATION,
         }
     }
+}
+
+fn sign_for_aws(signer: &AwsSigner, request: SignableRequest<'_>) -> Result<(), SigningError> {
+    let digest = request.body.sha256().ok_or(SigningError::StreamedBody)?;
+    signer.sign(
+        request.method,
+        request.target,
+        request.headers,
+        digest,
+        unix_ms(),
+    );
+    Ok(())
 }
 
 impl SignableBody<'_> {
@@ -169,28 +229,11 @@ impl SignableBody<'_> {
     }
 }
 
-impl CredentialSecret {
-    pub fn new(secret: &str) -> Self {
-        Self(secret.into())
-    }
-
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for CredentialSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[secret]")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::catalog::aws_signer::AwsAccessKey;
     use bytes::Bytes;
-    use std::time::Duration;
 
     fn signed(credential: &Credential) -> HeaderMap {
         // A header of this name that a filter set does not stay.

@@ -32,14 +32,15 @@ pub struct EgressTarget<'u> {
 }
 
 impl EgressPolicy {
-    /// Whether the gateway may connect to `address`, to which the host of `place` was resolved.
+    /// Whether the gateway may connect to `address`, to which the host of `place` was resolved. Metadata servers are never
+    /// allowed: what they issue is for the gateway's own credentials.
     pub fn allows(&self, place: EgressTarget<'_>, address: IpAddr) -> bool {
         let address = address.to_canonical();
-        place.is_https && is_public(address)
-            || self
-                .allowed
-                .iter()
-                .any(|allowed| allowed.has(place, address))
+        let is_exception = || {
+            let mut allowed = self.allowed.iter();
+            allowed.any(|allowed| allowed.has(place, address))
+        };
+        !is_metadata_server(address) && (place.is_https && is_public(address) || is_exception())
     }
 }
 
@@ -102,6 +103,24 @@ impl EgressException {
             }
             Self::Network(_) => false,
         }
+    }
+}
+
+/// Whether an address is that of a cloud's metadata server, or of an agent that issues credentials to containers: of AWS, Azure,
+/// Google and others (169.254.169.254, fd00:ec2::254, fd20:ce::254), of ECS and EKS, of Oracle, and of Alibaba.
+fn is_metadata_server(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => matches!(
+            address.octets(),
+            [169, 254, 169, 254]
+                | [169, 254, 170, 2 | 23]
+                | [192, 0, 0, 192]
+                | [100, 100, 100, 200]
+        ),
+        IpAddr::V6(address) => matches!(
+            address.segments(),
+            [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254 | 0x23] | [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254]
+        ),
     }
 }
 
@@ -299,5 +318,39 @@ mod tests {
             };
             assert_eq!(egress.allows(there, ip(address)), is_open, "{reported}");
         }
+    }
+
+    #[test]
+    fn metadata_servers_are_allowed_by_no_exception() {
+        let networks = ["0.0.0.0/0", "::/0", "169.254.0.0/16", "fd00::/8"];
+        let networks = networks.map(|network| Network::parse(network).unwrap());
+        let hosts = ["169.254.169.254", "metadata.internal"];
+        let hosts = hosts.map(|host| EgressException::Host {
+            host: host.into(),
+            port: None,
+        });
+        let networks = networks.map(EgressException::Network);
+        let egress = EgressPolicy {
+            allowed: networks.into_iter().chain(hosts).collect(),
+            proxy: None,
+        };
+        for address in [
+            "169.254.169.254",
+            "169.254.170.2",
+            "169.254.170.23",
+            "100.100.100.200",
+            "192.0.0.192",
+            "::ffff:169.254.169.254",
+            "fd00:ec2::254",
+            "fd00:ec2::23",
+            "fd20:ce::254",
+        ] {
+            for host in [address, "metadata.internal"] {
+                let place = EgressTarget { host, ..HTTPS };
+                assert!(!egress.allows(place, ip(address)), "{host} {address}");
+            }
+        }
+        assert!(!egress.allows_url("http://169.254.169.254/latest/meta-data/"));
+        assert!(egress.allows(HTTPS, ip("169.254.169.253")));
     }
 }

@@ -24,6 +24,7 @@ pub const GATEWAY_FINDING_CODES: &[FindingCode] = &[
     FindingCode::new("gateway_errors", Critical),
     FindingCode::new("spool_failing", Critical),
     FindingCode::new("certificate_expires", Critical),
+    FindingCode::new("credential_not_issued", Critical),
     FindingCode::new("unhealthy", Warning),
     FindingCode::new("false_successes", Warning),
     FindingCode::new("unstreamed", Warning),

@@ -3,6 +3,7 @@
 //! An attempt does not watch the caller: the whole loop is raced once against the caller's disconnect.
 
 use super::attempt_verdict::{AttemptVerdict, FallbackReply, LeasedResponse, upstream_processing};
+use super::credential_renewal::CredentialRenewal;
 use super::model_queue::ModelQueue;
 use super::no_channel::no_channel;
 use super::prepare::prepare;
@@ -74,6 +75,8 @@ pub(super) struct AttemptLoop<'e> {
     pub(super) cause: Option<FallbackCause>,
     /// Models that stand in; `None` before the first one is needed.
     pub(super) models: Option<Box<ModelQueue>>,
+    /// Whether an attempt was refused for the age of its credential or of its signature.
+    pub(super) renewal: CredentialRenewal,
     /// How the response of the current attempt becomes the caller's; `None` if it is that already.
     translation: Option<Box<ResponseTranslation>>,
 }
@@ -112,6 +115,7 @@ impl Exchange<'_> {
             class,
             cause: None,
             models: None,
+            renewal: CredentialRenewal::default(),
             translation: None,
         };
         let raced = match self.upload.take() {
@@ -318,7 +322,7 @@ impl AttemptLoop<'_> {
                 let keys = channel.credentials.len();
                 keys > 1 && reason.scope(keys) == HealthScope::Credential
             });
-            if !other_keys {
+            if !other_keys && !self.renewal.allows_same_channel() {
                 self.tried.push(channel.name.clone());
             }
         }
@@ -329,6 +333,9 @@ impl AttemptLoop<'_> {
         self.progress = SendProgress::Unsent;
         self.has_response = false;
         let target = ChannelWithCredential::from_lease(lease);
+        if let Some(wait) = target.credential_wait() {
+            self.wait_times.upstream(wait, |()| true).await;
+        }
         let prepared = prepare(
             self.route,
             self.request,

@@ -6,6 +6,7 @@
 
 use super::attempt_verdict::{AttemptVerdict, processing_by};
 use super::attempts::AttemptLoop;
+use super::credential_renewal::CredentialRenewal;
 use super::examine_body::{BodyExaminationResult, protocol_to_examine};
 use super::first_events::FirstEventsResult;
 use super::reply_plan::{ErrorReplyBody, ReplyPlan};
@@ -14,6 +15,7 @@ use crate::upstream::bounded_body::{BodyEnd, BodyReadResult};
 use crate::upstream::client::SendError;
 use crate::upstream::response::{BodyKindByExamination, UpstreamResponse};
 use bytes::Bytes;
+use headgate_channel::clock::MonotonicTime;
 use headgate_channel::evidence::SuspectRequest;
 use headgate_channel::lease::ChannelLease;
 use headgate_channel::outcome::AttemptOutcome;
@@ -30,7 +32,7 @@ use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::{JsonDocument, JsonLimits};
 use headgate_protocol::{ids, retry_after, sealed_content, upstream_request_id};
 use headgate_translate::with_error_code;
-use http::{Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use std::pin::pin;
 use std::time::SystemTime;
 
@@ -244,10 +246,6 @@ impl AttemptLoop<'_> {
         if self.request.info.upstream_request_id.is_none() {
             self.record_upstream_id(upstream_request_id::from_body(bytes), &lease);
         }
-        if let Some(credential) = lease.credential() {
-            let signer = &credential.signer;
-            signer.learn_from_error(response.headers(), bytes);
-        }
         let errors = &lease.candidate.channel.errors;
         let mut error = errors.classify_response(status.as_u16(), bytes, self.error_subject());
         if error.class.is_callers() && is_refused_by_account(&lease, bytes) {
@@ -259,7 +257,12 @@ impl AttemptLoop<'_> {
         let retry_after = retry_after::from_headers(response.headers(), SystemTime::now())
             .or_else(|| retry_after::from_error_body(bytes));
         let suspect = self.suspect(Some(bytes));
-        let outcome = AttemptOutcome::from_error(error, status, retry_after, Some(suspect));
+        let is_renewed = self.renews_credential(&lease, response.headers(), bytes, error.class);
+        let outcome = match is_renewed {
+            false => AttemptOutcome::from_error(error, status, retry_after, Some(suspect)),
+            // The next request is signed otherwise, so that this says nothing about the channel's health.
+            true => AttemptOutcome::ClientError,
+        };
         self.record_outcome(&mut lease, outcome, None);
         let decided_as = match self.policy.safety {
             // Another channel may have sealed it. What this one did is right: its health is not in question.
@@ -274,6 +277,28 @@ impl AttemptLoop<'_> {
         let reply = ErrorReplyBody::for_response(status, response.headers(), response.kind(), body);
         let plan = ReplyPlan::for_error(decision, status, reply);
         AttemptVerdict::from_failed_response(response, lease, decision.next, plan, outcome)
+    }
+
+    /// Whether the credential or the time of signatures is another one for the next request, since this one was too old. It
+    /// counts once for each exchange.
+    fn renews_credential(
+        &mut self,
+        lease: &ChannelLease,
+        headers: &HeaderMap,
+        body: &[u8],
+        class: ErrorClass,
+    ) -> bool {
+        let Some(credential) = lease.credential() else {
+            return false;
+        };
+        let is_refused = class == ErrorClass::RefusedCredential;
+        let age = lease.began().until(MonotonicTime::now());
+        let is_renewed = credential.signer.renew(headers, body, is_refused, age);
+        if !is_renewed || self.renewal != CredentialRenewal::Unneeded {
+            return false;
+        }
+        self.renewal = CredentialRenewal::Due;
+        true
     }
 
     /// What a 404 may be about: a request that generates, without ids of its own, names nothing but its model.

@@ -42,18 +42,14 @@ impl Exchange<'_> {
         transcoder: &mut ResponseTranscoder,
     ) -> Result<(), Fault> {
         let candidate = &lease.candidate;
-        let mut headers = header_policy::response_headers_for_caller(
-            response.headers(),
-            &candidate.channel.secrets,
-        );
         let channel = &candidate.channel;
+        let secrets = channel.mask.current();
+        let mut headers = header_policy::response_headers_for_caller(response.headers(), &secrets);
         let shown = &channel.response_headers;
-        shown.add_to(&mut headers, response.headers(), &channel.secrets);
-        self.route.response.keep_granted_headers(
-            &mut self.request,
-            response.headers(),
-            &candidate.channel.secrets,
-        );
+        shown.add_to(&mut headers, response.headers(), &secrets);
+        self.route
+            .response
+            .keep_granted_headers(&mut self.request, response.headers(), &secrets);
         let kind = response.kind();
         if kind != response.declared_kind {
             relabel(&mut headers, kind);

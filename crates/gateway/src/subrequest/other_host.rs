@@ -128,7 +128,7 @@ fn server_at(host: &SubrequestHost, target: ChannelWithCredential<'_>, address: 
     };
     let (name, timeouts) = (channel.name.clone(), channel.timeouts);
     Channel {
-        secrets: channel.secrets.clone(),
+        mask: channel.mask.clone(),
         ..Channel::for_server(name, origin, timeouts, Vec::new(), hasher.finish())
     }
 }

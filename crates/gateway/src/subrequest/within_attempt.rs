@@ -24,6 +24,9 @@ impl Gateway {
             channel,
             credential: channel.credentials.get(key),
         };
+        if let Some(wait) = target.credential_wait() {
+            wait.await;
+        }
         let prepared = prepare_subrequest(target, subrequest, timeouts)?;
         let mut progress = SendProgress::default();
         let sent = self.upstream.send(target, &prepared, &mut progress).await;
@@ -72,7 +75,7 @@ impl Gateway {
         Ok(SubrequestResponse {
             inline_file: None,
             status,
-            headers: header_policy::response_headers_for_caller(&headers, &channel.secrets),
+            headers: header_policy::response_headers_for_caller(&headers, &channel.mask.current()),
             body: match status.is_success() {
                 true => body,
                 false => redact(&body, &[]).into_owned().into(),

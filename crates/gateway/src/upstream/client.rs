@@ -64,7 +64,7 @@ impl UpstreamClient {
                 Ok(()) => {
                     let timeouts = request.timeouts;
                     let deadline = deadline + request.body.waited();
-                    let secrets = target.channel.secrets.clone();
+                    let secrets = target.channel.mask.current().into_owned();
                     let mut response =
                         UpstreamResponse::new(connection, timeouts, deadline, secrets);
                     response.resends = resends;
@@ -174,6 +174,7 @@ impl SendError {
 pub fn failure_reason(kind: FaultKind) -> Option<FailureReason> {
     match kind {
         FaultKind::Connect => Some(FailureReason::ConnectError),
+        FaultKind::NoCredential => Some(FailureReason::CredentialUnavailable),
         FaultKind::Upstream | FaultKind::OutcomeUnknown => Some(FailureReason::ConnectionClosed),
         FaultKind::UpstreamTimeout => Some(FailureReason::Timeout),
         FaultKind::UnreadableResponse => Some(FailureReason::InvalidResponse),

@@ -3,7 +3,7 @@
 use super::request_head::RequestHead;
 use super::{ChannelWithCredential, ConnectionReusePolicy};
 use headgate_core::catalog::channel::{Channel, Timeouts};
-use headgate_core::catalog::credential::{Credential, SignableBody, SignableRequest};
+use headgate_core::catalog::credential::{Credential, SignableBody, SignableRequest, SigningError};
 use headgate_core::filter::body_stream::RequestBodyReceiver;
 use headgate_core::request_id::RequestId;
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -46,7 +46,8 @@ impl PreparedRequest {
     /// request is signed with the credential. Without a `request_id`, that of `headers` stays, if there is one.
     ///
     /// # Errors
-    /// [`FaultKind::Internal`]: the path is not a valid URI, or the request cannot be signed.
+    /// [`FaultKind::Internal`]: the path is not a valid URI, or the request cannot be signed. [`FaultKind::NoCredential`]:
+    /// there is no credential now.
     pub fn new(
         target: ChannelWithCredential<'_>,
         request_id: Option<&RequestId>,
@@ -87,7 +88,7 @@ impl PreparedRequest {
     /// The request for another host than the channel's, signed for that one.
     ///
     /// # Errors
-    /// [`FaultKind::Internal`]: the request cannot be signed.
+    /// As for [`Self::new`].
     pub fn for_host(
         mut self,
         host: HeaderValue,
@@ -108,10 +109,7 @@ impl PreparedRequest {
             headers: &mut self.headers,
             body: self.body.signable(),
         };
-        credential.signer.sign(request).map_err(|error| {
-            let reason = format!("the gateway could not sign its request: {error}");
-            Fault::new(FaultKind::Internal, reason)
-        })
+        credential.signer.sign(request).map_err(signing_fault)
     }
 
     /// The URL of the request on `channel`, with secrets of its query masked.
@@ -139,6 +137,20 @@ impl PreparedRequest {
             authority: &channel.origin.authority,
             has_unknown_length: self.body.has_unknown_length(),
         }
+    }
+}
+
+fn signing_fault(error: SigningError) -> Fault {
+    match error {
+        SigningError::StreamedBody => {
+            let reason = format!("the gateway could not sign its request: {error}");
+            Fault::new(FaultKind::Internal, reason)
+        }
+        SigningError::Unavailable(_) => Fault::new(
+            FaultKind::NoCredential,
+            "the gateway has no valid credential for the provider; try again, or tell the operator of this gateway",
+        )
+        .detail(error.to_string()),
     }
 }
 

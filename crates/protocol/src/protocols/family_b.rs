@@ -87,6 +87,7 @@ fn error_code(kind: FaultKind) -> &'static str {
         | FaultKind::Ending
         | FaultKind::CheckUnavailable => "ServiceUnavailable",
         FaultKind::Connect
+        | FaultKind::NoCredential
         | FaultKind::Upstream
         | FaultKind::UnreadableResponse
         | FaultKind::Internal => "InternalError",

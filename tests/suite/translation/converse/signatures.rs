@@ -15,20 +15,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const CANARY: &str = "caller-canary-0a7d";
-const LASTING: AwsAccount = AwsAccount {
+pub(super) const LASTING: AwsAccount = AwsAccount {
     access_key_id: "AKIDCANARY51B7",
     secret_access_key: "secret+canary/wJalrXUtnFEMI",
     session_token: None,
     region: "eu-west-1",
     service: "bedrock",
 };
-const TEMPORARY: AwsAccount = AwsAccount {
+pub(super) const TEMPORARY: AwsAccount = AwsAccount {
     session_token: Some("session-canary//AQoDYXdzEPT+/w=="),
     ..LASTING
 };
 
 /// A provider that takes what an account signed, and refuses all else as AWS does.
-async fn signed_bedrock(account: AwsAccount) -> ScriptedProvider {
+pub(super) async fn signed_bedrock(account: AwsAccount) -> ScriptedProvider {
     let respond = move |request: &str| match account.verify(request.as_bytes()) {
         Ok(()) => {
             let content = json!([{"text": "Hello."}]);
@@ -39,7 +39,7 @@ async fn signed_bedrock(account: AwsAccount) -> ScriptedProvider {
     ScriptedProvider::start(vec![ScriptedResponse::Call(Arc::new(respond))]).await
 }
 
-fn signed_config(account: &AwsAccount, providers: &[&str]) -> Value {
+pub(super) fn signed_config(account: &AwsAccount, providers: &[&str]) -> Value {
     let mut config = config_for("chat", providers);
     for channel in config["channels"].as_object_mut().unwrap().values_mut() {
         channel["credential"] = account.credential();
@@ -51,7 +51,7 @@ fn signed_config(account: &AwsAccount, providers: &[&str]) -> Value {
     config
 }
 
-fn question(model: &str, text: &str) -> Request {
+pub(super) fn question(model: &str, text: &str) -> Request {
     let messages = json!([{"role": "user", "content": text}]);
     let body = json!({"model": model, "messages": messages});
     Request::to(Protocol::Chat, body.to_string())

@@ -1,6 +1,6 @@
 //! The form of a request that AWS signs, as it computes it from what it receives.
 
-use headgate_protocol::percent_encoding::decoded_bytes;
+use headgate_protocol::percent_encoding::{decoded_bytes, push_component};
 use std::collections::BTreeMap;
 
 /// A canonical request, whose digest is signed.
@@ -69,11 +69,11 @@ pub(super) fn canonical_path(path: &str) -> String {
 /// A path with all but its slashes encoded.
 pub(super) fn encoded_path(path: &str) -> String {
     let mut encoded = String::with_capacity(path.len() + 16);
-    for byte in path.bytes() {
-        match byte {
-            b'/' => encoded.push('/'),
-            other => push_encoded_byte(&mut encoded, other),
+    for (index, segment) in path.split('/').enumerate() {
+        if index > 0 {
+            encoded.push('/');
         }
+        push_component(&mut encoded, segment.as_bytes());
     }
     encoded
 }
@@ -97,21 +97,9 @@ pub(super) fn canonical_query(query: &str) -> String {
 /// Part of a query in the encoding of AWS; a `+` is a blank, as AWS reads it.
 fn reencoded(part: &str) -> String {
     let mut encoded = String::with_capacity(part.len());
-    for byte in decoded_bytes(part.replace('+', " ").as_bytes()) {
-        push_encoded_byte(&mut encoded, byte);
-    }
+    let plain = decoded_bytes(part.replace('+', " ").as_bytes());
+    push_component(&mut encoded, &plain);
     encoded
-}
-
-/// Appends a byte, encoded unless it is one of the unreserved of RFC 3986.
-fn push_encoded_byte(text: &mut String, byte: u8) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-        text.push(char::from(byte));
-    } else {
-        let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
-        text.extend(['%', digit(byte >> 4), digit(byte & 0xf)]);
-    }
 }
 
 /// A value without blanks around it, and with one where there are several.

@@ -25,23 +25,26 @@ impl ClockOffset {
         now_ms.saturating_add_signed(self.0.load(Ordering::Relaxed))
     }
 
-    /// Reads an error response that came at `now_ms`, in Unix milliseconds.
-    pub fn learn(&self, headers: &HeaderMap, body: &[u8], now_ms: u64) {
+    /// Reads an error response that came at `now_ms`, in Unix milliseconds. Returns whether it is about the time, so that
+    /// a request signed now may be accepted.
+    pub fn learn(&self, headers: &HeaderMap, body: &[u8], now_ms: u64) -> bool {
         let is_about_time = |message: &&[u8]| memmem::find(body, message).is_some();
         if !MESSAGES.iter().any(is_about_time) {
-            return;
+            return false;
         }
         let date = headers
             .get(header::DATE)
             .and_then(|date| date.to_str().ok());
         let date = date.and_then(|date| DateTime::parse_from_rfc2822(date).ok());
         let Some((date, now)) = date.zip(i64::try_from(now_ms).ok()) else {
-            return;
+            return false;
         };
         let offset = date.timestamp_millis().saturating_sub(now);
-        if offset.unsigned_abs() <= OFFSET_MS_MAX {
+        let is_skew = offset.unsigned_abs() <= OFFSET_MS_MAX;
+        if is_skew {
             self.0.store(offset, Ordering::Relaxed);
         }
+        is_skew
     }
 }
 
@@ -81,8 +84,9 @@ mod tests {
                 headers.insert(header::DATE, date.parse().unwrap());
             }
             let offset = ClockOffset::default();
-            offset.learn(&headers, body.as_bytes(), now_ms);
+            let is_learned = offset.learn(&headers, body.as_bytes(), now_ms);
             assert_eq!(offset.add_to(now_ms), expected, "{body} {now_ms}");
+            assert_eq!(is_learned, expected != now_ms, "{body} {now_ms}");
         }
     }
 }

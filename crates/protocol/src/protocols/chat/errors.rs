@@ -126,6 +126,7 @@ fn error_type(kind: FaultKind) -> &'static str {
         | FaultKind::NoChannel
         | FaultKind::CheckUnavailable
         | FaultKind::Connect
+        | FaultKind::NoCredential
         | FaultKind::Upstream
         | FaultKind::UnreadableResponse
         | FaultKind::OutcomeUnknown

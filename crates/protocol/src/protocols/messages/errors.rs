@@ -114,6 +114,7 @@ fn error_type(kind: FaultKind) -> &'static str {
         FaultKind::Overloaded | FaultKind::Ending | FaultKind::NoChannel => "overloaded_error",
         FaultKind::CheckUnavailable
         | FaultKind::Connect
+        | FaultKind::NoCredential
         | FaultKind::Upstream
         | FaultKind::UnreadableResponse
         | FaultKind::Internal => "api_error",

@@ -1,0 +1,197 @@
+//! Access keys as servers of AWS issue them: as JSON by metadata servers, as XML by the Security Token Service.
+
+use crate::token_response::refusal;
+use chrono::DateTime;
+use headgate_core::callout::ServiceResponse;
+use headgate_core::catalog::aws_signer::AwsAccessKey;
+use headgate_core::credentials::temporary_credential::CredentialSourceError;
+use headgate_core::state::calendar::unix_ms;
+use http::{HeaderMap, header};
+use serde::Deserialize;
+use std::time::Duration;
+
+/// A key, and how long it is valid.
+pub(super) struct IssuedAccessKey {
+    pub key: AwsAccessKey,
+    pub lifetime: Duration,
+}
+
+/// The response of an agent or of a metadata server.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct KeyDocument {
+    access_key_id: String,
+    secret_access_key: String,
+    token: String,
+    /// In RFC 3339.
+    expiration: String,
+}
+
+/// The key in a response in JSON.
+///
+/// # Errors
+/// The response is an error, or has no key.
+pub(super) fn read_key(
+    response: &ServiceResponse,
+    host: &str,
+) -> Result<IssuedAccessKey, CredentialSourceError> {
+    if !response.status.is_success() {
+        return Err(refusal(response, host, &[]));
+    }
+    let document: Option<KeyDocument> = serde_json::from_slice(&response.body).ok();
+    let parts = document.map(|document| {
+        let KeyDocument {
+            access_key_id,
+            secret_access_key,
+            token,
+            expiration,
+        } = document;
+        [access_key_id, secret_access_key, token, expiration]
+    });
+    issued(parts, &response.headers, host)
+}
+
+/// The key in a response of the Security Token Service.
+///
+/// # Errors
+/// The response is an error, or has no key.
+pub(super) fn read_key_in_xml(
+    response: &ServiceResponse,
+    host: &str,
+) -> Result<IssuedAccessKey, CredentialSourceError> {
+    let text = String::from_utf8_lossy(&response.body);
+    if !response.status.is_success() {
+        let status = response.status.as_u16();
+        let words = [element(&text, "Code"), element(&text, "Message")];
+        let words: Vec<&str> = words.into_iter().flatten().collect();
+        let words: String = words.join(": ").chars().take(300).collect();
+        let reason = format!("{host} answered with status {status}: {words}");
+        return Err(CredentialSourceError(reason));
+    }
+    let names = [
+        "AccessKeyId",
+        "SecretAccessKey",
+        "SessionToken",
+        "Expiration",
+    ];
+    let parts = names.map(|name| element(&text, name).map(str::to_owned));
+    let parts = match parts {
+        [Some(id), Some(secret), Some(token), Some(expiration)] => {
+            Some([id, secret, token, expiration])
+        }
+        _ => None,
+    };
+    issued(parts, &response.headers, host)
+}
+
+fn issued(
+    parts: Option<[String; 4]>,
+    headers: &HeaderMap,
+    host: &str,
+) -> Result<IssuedAccessKey, CredentialSourceError> {
+    let invalid = |reason: &str| {
+        CredentialSourceError(format!("{host} answered without a usable key: {reason}"))
+    };
+    let parts = parts.ok_or_else(|| invalid("the body lacks a part of it"))?;
+    let [id, secret, token, expiration] = parts;
+    let is_visible =
+        |text: &String| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if ![&id, &secret, &token].into_iter().all(is_visible) {
+        return Err(invalid("a part of it has characters that no key has"));
+    }
+    let expires = DateTime::parse_from_rfc3339(&expiration)
+        .map_err(|_| invalid("`Expiration` is no time"))?
+        .timestamp_millis();
+    let left = expires.saturating_sub(server_time(headers));
+    let lifetime = u64::try_from(left).ok().filter(|left| *left > 0);
+    let lifetime = lifetime.ok_or_else(|| invalid("it has expired already"))?;
+    Ok(IssuedAccessKey {
+        key: AwsAccessKey {
+            id: id.into(),
+            secret: secret.into(),
+            session_token: Some(token.into()),
+        },
+        lifetime: Duration::from_millis(lifetime),
+    })
+}
+
+/// The time of the server, in Unix milliseconds, so that a wrong clock here shortens no key; that of this machine if the
+/// server tells none.
+fn server_time(headers: &HeaderMap) -> i64 {
+    let date = headers.get(header::DATE);
+    let date = date.and_then(|date| DateTime::parse_from_rfc2822(date.to_str().ok()?).ok());
+    let own = || i64::try_from(unix_ms()).unwrap_or(i64::MAX);
+    date.map_or_else(own, |date| date.timestamp_millis())
+}
+
+/// The text of the first element with this name.
+fn element<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let (_, after) = text.split_once(&format!("<{name}>"))?;
+    let (content, _) = after.split_once(&format!("</{name}>"))?;
+    Some(content.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{HeaderValue, StatusCode};
+
+    fn response(status: u16, body: &str) -> ServiceResponse {
+        let date = HeaderValue::from_static("Sun, 30 Aug 2015 12:36:00 GMT");
+        ServiceResponse {
+            status: StatusCode::from_u16(status).unwrap(),
+            headers: HeaderMap::from_iter([(header::DATE, date)]),
+            is_json: false,
+            body: body.to_owned().into(),
+        }
+    }
+
+    #[test]
+    fn a_key_is_read_with_the_time_that_is_left_by_the_clock_of_its_server() {
+        let json = r#"{"Code":"Success","AccessKeyId":"ASIA1","SecretAccessKey":"s/+","Token":"t==","Expiration":"2015-08-30T13:36:00Z"}"#;
+        let xml = "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>ASIA1</AccessKeyId><SecretAccessKey>s/+</SecretAccessKey>\n<SessionToken>t==</SessionToken><Expiration>2015-08-30T13:36:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>";
+        let read = [
+            read_key(&response(200, json), "agent"),
+            read_key_in_xml(&response(200, xml), "sts"),
+        ];
+        for issued in read {
+            let issued = issued.unwrap();
+            assert_eq!(issued.lifetime, Duration::from_secs(3_600));
+            assert_eq!((&*issued.key.id, &*issued.key.secret), ("ASIA1", "s/+"));
+            assert_eq!(issued.key.session_token.as_deref(), Some("t=="));
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused_with_a_reason() {
+        for (status, body, reason) in [
+            (200, "{}", "lacks a part"),
+            (200, "not json", "lacks a part"),
+            (
+                200,
+                r#"{"AccessKeyId":"A","SecretAccessKey":"s","Token":"t","Expiration":"2015-08-30T12:36:00Z"}"#,
+                "expired already",
+            ),
+            (
+                200,
+                r#"{"AccessKeyId":"A","SecretAccessKey":"s","Token":"t","Expiration":"soon"}"#,
+                "no time",
+            ),
+            (
+                200,
+                r#"{"AccessKeyId":"A b","SecretAccessKey":"s","Token":"t","Expiration":"2016-08-30T12:36:00Z"}"#,
+                "characters",
+            ),
+            (404, "", "agent answered with status 404"),
+        ] {
+            let refused = read_key(&response(status, body), "agent").err().unwrap();
+            assert!(refused.0.contains(reason), "{body}: {refused}");
+        }
+        let denied = "<ErrorResponse><Error><Code>AccessDenied</Code><Message>Not authorized to assume it</Message></Error></ErrorResponse>";
+        let refused = read_key_in_xml(&response(403, denied), "sts")
+            .err()
+            .unwrap();
+        let expected = "sts answered with status 403: AccessDenied: Not authorized to assume it";
+        assert_eq!(refused.0, expected);
+    }
+}

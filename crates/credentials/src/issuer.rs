@@ -1,0 +1,155 @@
+//! A server that issues credentials, and requests to it.
+
+use bytes::Bytes;
+use headgate_core::callout::{
+    ServiceCallError, ServiceClient, ServiceEndpoint, ServiceHttpRequest, ServiceRequest,
+    ServiceResponse,
+};
+use headgate_core::credentials::temporary_credential::CredentialSourceError;
+use headgate_protocol::percent_encoding::push_component;
+use http::{HeaderMap, HeaderValue, Method, header};
+use std::time::Duration;
+
+/// How long one request may take.
+const WITHIN: Duration = Duration::from_secs(10);
+/// Maximum size of a response, in bytes. Tokens with many groups have 20 KB.
+const RESPONSE_BYTES_MAX: usize = 256 << 10;
+
+/// The server that issues a credential.
+#[derive(Debug)]
+pub struct CredentialIssuer(ServiceEndpoint);
+
+impl CredentialIssuer {
+    /// The operator names the server, so that the egress policy does not apply to it.
+    pub fn new(endpoint: ServiceEndpoint) -> Self {
+        Self(endpoint)
+    }
+
+    /// Sends a form to the path of the server.
+    ///
+    /// # Errors
+    /// There is no whole response in time.
+    pub(crate) async fn post_form(
+        &self,
+        client: &dyn ServiceClient,
+        mut headers: HeaderMap,
+        form: &[(&str, &str)],
+    ) -> Result<ServiceResponse, CredentialSourceError> {
+        for (name, value) in &Self::form_headers() {
+            headers.insert(name, value.clone());
+        }
+        self.send(
+            client,
+            ServiceHttpRequest {
+                method: Method::POST,
+                path: self.0.path.clone(),
+                headers,
+                body: Bytes::from(form_body(form)),
+            },
+        )
+        .await
+    }
+
+    /// Sends a request without a body for `path`, or the path of the server, with a query.
+    ///
+    /// # Errors
+    /// There is no whole response in time.
+    pub(crate) async fn request(
+        &self,
+        client: &dyn ServiceClient,
+        method: Method,
+        path: Option<&str>,
+        query: &[(&str, &str)],
+        headers: HeaderMap,
+    ) -> Result<ServiceResponse, CredentialSourceError> {
+        let mut path = path.unwrap_or(&self.0.path).to_owned();
+        if !query.is_empty() {
+            path = format!("{path}?{}", form_body(query));
+        }
+        self.send(
+            client,
+            ServiceHttpRequest {
+                method,
+                path,
+                headers,
+                body: Bytes::new(),
+            },
+        )
+        .await
+    }
+
+    /// The headers of a form.
+    pub(crate) fn form_headers() -> HeaderMap {
+        let form = HeaderValue::from_static("application/x-www-form-urlencoded");
+        let json = HeaderValue::from_static("application/json");
+        HeaderMap::from_iter([(header::CONTENT_TYPE, form), (header::ACCEPT, json)])
+    }
+
+    async fn send(
+        &self,
+        client: &dyn ServiceClient,
+        content: ServiceHttpRequest,
+    ) -> Result<ServiceResponse, CredentialSourceError> {
+        let request = ServiceRequest {
+            endpoint: &self.0,
+            id: None,
+            content,
+            // A token that nobody uses expires.
+            may_repeat: true,
+            within: WITHIN,
+            response_bytes_max: RESPONSE_BYTES_MAX,
+        };
+        let sent = client.send(request).await;
+        sent.map_err(|error| CredentialSourceError(format!("{}: {}", self.host(), reason(error))))
+    }
+
+    /// The host and port of the server, for messages.
+    pub(crate) fn host(&self) -> &str {
+        self.authority().to_str().unwrap_or_default()
+    }
+
+    /// The header `host` of requests.
+    pub(crate) fn authority(&self) -> &HeaderValue {
+        &self.0.server.origin.authority
+    }
+}
+
+fn reason(error: ServiceCallError) -> String {
+    match error {
+        ServiceCallError::Connect(reason)
+        | ServiceCallError::Timeout(reason)
+        | ServiceCallError::ConnectionClosed(reason)
+        | ServiceCallError::InvalidResponse(reason) => reason,
+    }
+}
+
+/// The body of a form.
+pub(crate) fn form_body(form: &[(&str, &str)]) -> String {
+    let mut body = String::new();
+    for (name, value) in form {
+        if !body.is_empty() {
+            body.push('&');
+        }
+        push_component(&mut body, name.as_bytes());
+        body.push('=');
+        push_component(&mut body, value.as_bytes());
+    }
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_has_each_field_encoded() {
+        let form = [
+            ("grant_type", "client_credentials"),
+            ("scope", "a b/.default&c=ä"),
+        ];
+        assert_eq!(
+            form_body(&form),
+            "grant_type=client_credentials&scope=a%20b%2F.default%26c%3D%C3%A4"
+        );
+    }
+}
