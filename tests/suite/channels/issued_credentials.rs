@@ -216,7 +216,7 @@ async fn without_a_token_the_caller_learns_that_the_gateway_has_none() {
 }
 
 #[tokio::test]
-async fn a_strict_check_fetches_a_token_and_says_why_it_gets_none() {
+async fn a_strict_check_fetches_a_token_and_prints_why_it_gets_none() {
     let endpoint = TokenEndpoint::start(3_600).await;
     let folder = folder_with_schemas();
     let config = config_with(&endpoint, oauth2(&endpoint));
