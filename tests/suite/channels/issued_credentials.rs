@@ -48,13 +48,6 @@ async fn ask_at_once(gateway: &Gateway, count: usize) -> Vec<WholeResponse> {
     asked.collect::<JoinSet<_>>().join_all().await
 }
 
-fn output(gateway: &Gateway) -> String {
-    let process = &gateway.process;
-    [process.stdout.all(), process.stderr.all()]
-        .concat()
-        .join("\n")
-}
-
 #[tokio::test]
 async fn requests_at_the_start_wait_for_one_token_which_all_of_them_use() {
     let endpoint = TokenEndpoint::start(3_600).await;
@@ -86,7 +79,7 @@ async fn requests_at_the_start_wait_for_one_token_which_all_of_them_use() {
     ), "{request}");
     let page = gateway.page("GET", "/config").await;
     let channels = gateway.page("GET", "/channels").await;
-    for text in [output(&gateway), page.text(), channels.text()] {
+    for text in [gateway.output(), page.text(), channels.text()] {
         assert!(
             !text.contains(TOKEN) && !text.contains("client-canary"),
             "{text}"

@@ -5,7 +5,7 @@ use crate::harness::certificates::Authority;
 use crate::harness::config::{self, channel};
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::process::{BINARY, Process};
+use crate::harness::process::BINARY;
 use crate::harness::token_endpoint::TokenEndpoint;
 use crate::harness::token_issuer::{RSA_KEY, TokenSigner, encode};
 use crate::harness::{Gateway, Request, eventually};
@@ -33,14 +33,7 @@ async fn gateway_with(
     let mut config = config::standard(&endpoint.provider.url());
     let url = endpoint.provider.url();
     config["channels"] = json!({"cloud": channel(&url, &["chat"], credential)});
-    let file = folder.write("routes.yaml", format!("{config:#}"));
-    let variables = variables
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"));
-    let variables: Vec<String> = variables.collect();
-    let variables: Vec<&str> = variables.iter().map(String::as_str).collect();
-    let args = ["run", "--config", file.to_str().unwrap()];
-    Gateway::listening(Process::spawn_under("env", &variables, &args), folder).await
+    Gateway::start_with_variables(folder, &config, variables).await
 }
 
 async fn assert_serves(gateway: &Gateway) {

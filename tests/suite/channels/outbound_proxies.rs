@@ -28,14 +28,6 @@ fn behind(proxy: &str) -> Value {
     config
 }
 
-/// All that a process has written.
-fn output(gateway: &Gateway) -> String {
-    let process = &gateway.process;
-    [process.stdout.all(), process.stderr.all()]
-        .concat()
-        .join("\n")
-}
-
 #[tokio::test]
 async fn requests_go_through_the_proxy_of_their_channel_which_resolves_the_name() {
     let simulator = Simulator::start().await;
@@ -217,7 +209,7 @@ async fn a_tunnel_that_is_not_made_is_an_error_of_the_protocol_and_leads_to_the_
                 (&json!(HOST), &json!(8000))
             );
         }
-        assert!(!output(&gateway).contains("sk-proxy-canary"));
+        assert!(!gateway.output().contains("sk-proxy-canary"));
         // Nothing was sent, so that the next channel may serve the request, whatever it costs.
         config["channels"]["direct"] = channel(
             &simulator.url(),
@@ -258,7 +250,7 @@ async fn a_proxy_that_cannot_be_reached_is_an_error_that_names_it() {
             line["error_detail"].as_str().unwrap().contains(&reason),
             "{line}"
         );
-        assert!(!output(&gateway).contains("sk-proxy-canary"));
+        assert!(!gateway.output().contains("sk-proxy-canary"));
     }
 }
 

@@ -38,6 +38,28 @@ impl Gateway {
         Self::start_read_by(folder, config, Reader::Stays).await
     }
 
+    /// Starts with these variables in its environment.
+    pub async fn start_with_variables(
+        folder: Folder,
+        config: &Value,
+        variables: &[(&str, String)],
+    ) -> Self {
+        let file = folder.write("routes.yaml", format!("{config:#}"));
+        let variables = variables
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        let variables: Vec<String> = variables.collect();
+        let variables: Vec<&str> = variables.iter().map(String::as_str).collect();
+        let args = ["run", "--config", file.to_str().unwrap()];
+        Self::listening(Process::spawn_under("env", &variables, &args), folder).await
+    }
+
+    /// All that the process has written.
+    pub fn output(&self) -> String {
+        let lines = [self.process.stdout.all(), self.process.stderr.all()];
+        lines.concat().join("\n")
+    }
+
     /// Starts with a configuration whose folder outlives the gateway.
     pub async fn start_at(file: &Path) -> Self {
         Self::start_with(Folder::new(), file, &[], Reader::Stays).await

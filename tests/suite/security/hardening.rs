@@ -18,14 +18,6 @@ async fn before(provider: &ScriptedProvider) -> Gateway {
     Gateway::start(&config::standard(&provider.url())).await
 }
 
-/// All output of the process.
-fn output(gateway: &Gateway) -> String {
-    let process = &gateway.process;
-    [process.stdout.all(), process.stderr.all()]
-        .concat()
-        .join("\n")
-}
-
 #[tokio::test]
 async fn a_request_that_a_provider_took_is_not_sent_again_and_again() {
     const POOLED: usize = 6;
@@ -105,7 +97,7 @@ async fn a_malformed_head_with_a_credential_in_it_is_not_logged() {
         assert_error_body(Protocol::Chat, &answer, 502);
         assert!(!answer.text().contains(CREDENTIALS[0]), "{head}");
         gateway.log_of(&answer).await;
-        assert!(!output(&gateway).contains(CREDENTIALS[0]), "{head}");
+        assert!(!gateway.output().contains(CREDENTIALS[0]), "{head}");
     }
 }
 
@@ -293,7 +285,7 @@ async fn an_id_of_no_sensible_shape_is_neither_kept_nor_logged() {
         assert_eq!((answer.status, answer.text()), (200, body));
         let line = gateway.log_of(&answer).await;
         assert_eq!(line["response_id"] == id, kept, "{line}");
-        assert_eq!(output(&gateway).contains(id), kept);
+        assert_eq!(gateway.output().contains(id), kept);
         let path = format!("/v1/responses/{}", id.replace(' ', "%20"));
         let found = gateway.ask(&Request::get(&path)).await;
         assert_eq!(

@@ -4,7 +4,6 @@ use super::signatures::{LASTING, TEMPORARY, question, signed_bedrock, signed_con
 use crate::harness::aws_account::AwsAccount;
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::process::Process;
 use crate::harness::scripted::ScriptedResponse;
 use crate::harness::{Gateway, ScriptedProvider};
 use chrono::{TimeDelta, Utc};
@@ -62,14 +61,7 @@ async fn assert_signs(folder: Folder, aws: Value, variables: &[(&str, String)]) 
     for channel in config["channels"].as_object_mut().unwrap().values_mut() {
         channel["credential"] = json!({"aws": aws});
     }
-    let file = folder.write("routes.yaml", format!("{config:#}"));
-    let variables = variables
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"));
-    let variables: Vec<String> = variables.collect();
-    let variables: Vec<&str> = variables.iter().map(String::as_str).collect();
-    let args = ["run", "--config", file.to_str().unwrap()];
-    let gateway = Gateway::listening(Process::spawn_under("env", &variables, &args), folder).await;
+    let gateway = Gateway::start_with_variables(folder, &config, variables).await;
     for _ in 0..3 {
         let answer = gateway.ask(&question("demo-large", "Hi")).await;
         assert_eq!(answer.status, 200, "{}", answer.text());
