@@ -16,6 +16,9 @@ pub struct AwsCredentialConfig {
     pub secret_access_key: Option<Secret>,
     /// The session token of a temporary key. Default: none.
     pub session_token: Option<Secret>,
+    /// The name of a profile with an access key, in the file that AWS's tools share. It is read at each reload. Default: none.
+    #[schemars(length(min = 1))]
+    pub profile: Option<String>,
     /// Whether the keys are those of this container, on ECS or on EKS with pod identities. Default: false.
     #[serde(default)]
     pub container: bool,

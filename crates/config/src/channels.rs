@@ -154,14 +154,22 @@ pub enum ProviderCredentialConfig {
     Gcp(GcpCredentialConfig),
 }
 
-/// A pair of keys, with which the gateway mints tokens: JWTs signed with HS256.
+/// A key with which the gateway mints tokens: JWTs.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JwtCredentialConfig {
     /// The access key, which the tokens name as their issuer (`iss`).
     pub issuer: Secret,
-    /// The secret key, which signs them.
-    pub secret: Secret,
+    /// The secret key, which signs them by HS256.
+    pub secret: Option<Secret>,
+    /// A PEM file with the private key that signs them: RS256 for one of RSA, ES256 for one of P-256. It is read at each reload.
+    pub key_file: Option<PathBuf>,
+    /// The id of the key (`kid`). Default: none.
+    pub key_id: Option<String>,
+    /// The claim `sub`. Default: none.
+    pub subject: Option<String>,
+    /// The claim `aud`. Default: none.
+    pub audience: Option<String>,
     /// How long a token is valid; a new one is minted when half of it is over. At least 1s. Default: 30m.
     #[serde(default = "default_jwt_lifetime")]
     pub lifetime: HumanDuration,

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Keys beneath a credential that hold no secret.
-const OPEN_KEYS: [&str; 25] = [
+const OPEN_KEYS: [&str; 29] = [
     "file",
     "lifetime",
     "name",
@@ -36,9 +36,13 @@ const OPEN_KEYS: [&str; 25] = [
     "role_arn",
     "token_file",
     "session_name",
+    "key_file",
+    "key_id",
+    "subject",
+    "profile",
 ];
 /// Keys that people write beneath a credential; whatever else stands there may be the credential itself.
-const CREDENTIAL_KEYS: [&str; 52] = [
+const CREDENTIAL_KEYS: [&str; 56] = [
     "access_key_id",
     "api_key",
     "assume_role",
@@ -65,6 +69,8 @@ const CREDENTIAL_KEYS: [&str; 52] = [
     "issuer",
     "jwt",
     "key",
+    "key_file",
+    "key_id",
     "lifetime",
     "managed_identity",
     "match",
@@ -72,6 +78,7 @@ const CREDENTIAL_KEYS: [&str; 52] = [
     "name",
     "oauth2",
     "password",
+    "profile",
     "region",
     "resource",
     "role_arn",
@@ -83,6 +90,7 @@ const CREDENTIAL_KEYS: [&str; 52] = [
     "session_name",
     "session_token",
     "source",
+    "subject",
     "tenant",
     "token",
     "token_file",

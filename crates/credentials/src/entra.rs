@@ -1,12 +1,12 @@
 //! Access tokens of Microsoft Entra for an application: by its secret, a certificate, or a token of another issuer.
 
-use crate::assertion::AssertionKey;
 use crate::issuer::CredentialIssuer;
 use crate::token_file::read_token_file;
 use crate::token_response::read_token;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use headgate_core::callout::ServiceClient;
+use headgate_core::catalog::jwt_key::JwtKey;
 use headgate_core::credentials::credential_source::{CredentialIssueFuture, CredentialSource};
 use headgate_core::credentials::temporary_credential::{
     CredentialSourceError, TemporaryCredential,
@@ -33,7 +33,7 @@ pub struct EntraSource {
 pub enum EntraClient {
     Secret(Box<str>),
     Certificate {
-        key: Box<AssertionKey>,
+        key: JwtKey,
         /// The SHA-256 of the certificate in DER.
         thumbprint: [u8; 32],
     },
@@ -81,7 +81,7 @@ impl EntraSource {
     /// An assertion of the time `now`, in Unix seconds (Entra's documentation, *Certificate credentials*).
     fn assertion(
         &self,
-        key: &AssertionKey,
+        key: &JwtKey,
         thumbprint: &[u8; 32],
         now: u64,
     ) -> Result<String, CredentialSourceError> {
@@ -95,7 +95,7 @@ impl EntraSource {
             "iat": now.saturating_sub(10),
             "exp": now + ASSERTION_LIFETIME,
         });
-        let signed = key.sign(header, &claims);
+        let signed = key.token(header, &claims.to_string());
         signed.map_err(|error| CredentialSourceError(error.to_string()))
     }
 }

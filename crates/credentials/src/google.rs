@@ -1,10 +1,10 @@
 //! Access tokens of Google for a service account with a key, by a signed assertion (RFC 7523; Google's guide *Using OAuth 2.0
 //! for Server to Server Applications*).
 
-use crate::assertion::AssertionKey;
 use crate::issuer::CredentialIssuer;
 use crate::token_response::read_token;
 use headgate_core::callout::ServiceClient;
+use headgate_core::catalog::jwt_key::JwtKey;
 use headgate_core::credentials::credential_source::{CredentialIssueFuture, CredentialSource};
 use headgate_core::credentials::temporary_credential::{
     CredentialSourceError, TemporaryCredential,
@@ -19,7 +19,7 @@ pub struct ServiceAccountSource {
     /// The server of `token_uri`.
     pub issuer: CredentialIssuer,
     pub account: ServiceAccount,
-    pub key: AssertionKey,
+    pub key: JwtKey,
     /// Such as `https://www.googleapis.com/auth/cloud-platform`.
     pub scope: Box<str>,
 }
@@ -65,7 +65,7 @@ impl ServiceAccountSource {
         if let Some(id) = &self.account.private_key_id {
             header["kid"] = json!(&**id);
         }
-        let signed = self.key.sign(header, &claims);
+        let signed = self.key.token(header, &claims.to_string());
         signed.map_err(|error| CredentialSourceError(error.to_string()))
     }
 }

@@ -1,6 +1,5 @@
 //! Credentials for providers that servers issue for a while: how each kind of server is asked, and when.
 
-mod assertion;
 pub mod aws;
 pub mod entra;
 pub mod google;
@@ -12,5 +11,4 @@ pub mod refresh;
 mod token_file;
 mod token_response;
 
-pub use assertion::{AssertionKey, InvalidKey};
 pub use issuer::CredentialIssuer;

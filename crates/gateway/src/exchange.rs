@@ -45,6 +45,7 @@ use headgate_channel::permit::ChannelPermit;
 use headgate_channel::retry_policy::{RetryPolicy, RetrySafety};
 use headgate_config::snapshot::Snapshot;
 use headgate_config::snapshot::router::Route;
+use headgate_core::catalog::channel::Channel;
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::body_limit::too_large;
 use headgate_core::filter::body_reading::RequestBodyFormat;
@@ -232,10 +233,12 @@ impl Exchange<'_> {
             && [Method::POST, Method::PUT, Method::PATCH].contains(&self.request.method)
             && length.is_none_or(|bytes| bytes > HELD_BYTES_MAX)
             && RetrySafety::for_request(&self.request, [speaking]) != RetrySafety::Paid
-            && !self
-                .snapshot
-                .catalog
-                .signs_bodies(self.request.protocol.map(Protocol::on_channels))
+            && self.signing_channel().is_none()
+    }
+
+    fn signing_channel(&self) -> Option<&Arc<Channel>> {
+        let protocol = self.request.protocol.map(Protocol::on_channels);
+        self.snapshot.catalog.body_signing_channel(protocol)
     }
 
     fn prepare_upload(&mut self, deadline: Duration) -> Result<(), Fault> {

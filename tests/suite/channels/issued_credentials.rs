@@ -331,6 +331,11 @@ fn a_credential_that_cannot_work_is_refused_where_it_is_wrong() {
             "exactly one access key or source",
         ),
         (
+            "{aws: {region: eu-west-1, profile: missing-of-tests}}",
+            "profile",
+            "missing-of-tests",
+        ),
+        (
             "{aws: {region: eu-west-1, container: true}}",
             "container",
             "`AWS_CONTAINER_CREDENTIALS_RELATIVE_URI`",

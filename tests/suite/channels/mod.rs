@@ -22,6 +22,7 @@ mod hostile_models;
 mod hostile_responses;
 mod issued_credentials;
 mod issued_credentials_of_clouds;
+mod minted_tokens;
 mod model_fallback;
 mod model_lists;
 mod model_patterns;

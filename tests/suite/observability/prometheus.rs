@@ -157,6 +157,14 @@ fn metered_config(simulator: &Simulator) -> Value {
         "models": {"demo-broken": "none"},
         "health": {"consecutive_failures": 1, "cool_down": "1s", "probe": {"interval": "1s", "timeout": "1s"}},
     });
+    config["channels"]["issued"] = channel(
+        "http://127.0.0.1:1/v1",
+        &["chat"],
+        json!({"oauth2": {
+            "token_url": "http://127.0.0.1:1/token", "client_id": "gate", "client_secret": "client-canary",
+        }}),
+    );
+    config["channels"]["issued"]["models"] = json!({"issued": "issued"});
     config["channels"]["sound"] = json!({
         "base_url": simulator.url(), "credential": {"bearer": "sk-sound"}, "protocols": ["transcription"],
         "models": {"demo-whisper": "sim-whisper-1"},

@@ -1,5 +1,8 @@
 //! Builds the signer of a channel at AWS from its configuration.
 
+pub(super) mod aws_profile;
+
+use super::VariableLookup;
 use super::credentials::invalid_credential::InvalidCredential;
 use crate::aws_credentials::AwsCredentialConfig;
 use headgate_core::catalog::aws_signer::{AwsAccessKey, AwsSigner};
@@ -25,14 +28,29 @@ pub(super) struct SignatureScope {
 pub(super) fn build(
     config: &AwsCredentialConfig,
     base_url: &str,
+    variables: &VariableLookup,
 ) -> Result<AwsSigner, InvalidCredential> {
-    let access_key = access_key(config)?;
+    let access_key = access_key(config, variables)?;
     let SignatureScope { region, service } = scope(config, base_url)?;
     Ok(AwsSigner::new(access_key, &region, &service))
 }
 
-/// The access key that is written.
-pub(super) fn access_key(config: &AwsCredentialConfig) -> Result<AwsAccessKey, InvalidCredential> {
+/// The access key that is written here or in a profile.
+pub(super) fn access_key(
+    config: &AwsCredentialConfig,
+    variables: &VariableLookup,
+) -> Result<AwsAccessKey, InvalidCredential> {
+    let is_written = config.access_key_id.is_some() || config.secret_access_key.is_some();
+    if let Some(profile) = config.profile.as_deref().filter(|_| !is_written) {
+        return aws_profile::access_key(profile, variables);
+    }
+    if config.profile.is_some() {
+        return Err(InvalidCredential {
+            key: "/aws/profile",
+            reason: "`profile` and an access key are mutually exclusive".into(),
+            hint: None,
+        });
+    }
     let (Some(id), Some(secret)) = (&config.access_key_id, &config.secret_access_key) else {
         return Err(InvalidCredential {
             key: "/aws",
@@ -131,12 +149,14 @@ fn region_in(base_url: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     fn config(change: impl FnOnce(&mut AwsCredentialConfig)) -> AwsCredentialConfig {
         let mut config = AwsCredentialConfig {
             access_key_id: Secret::new("AKIDEXAMPLE").ok(),
             secret_access_key: Secret::new("secret/with+signs=").ok(),
             session_token: None,
+            profile: None,
             container: false,
             instance: false,
             web_identity: None,
@@ -146,6 +166,10 @@ mod tests {
         };
         change(&mut config);
         config
+    }
+
+    fn no_variables() -> VariableLookup {
+        Arc::new(|_| None)
     }
 
     #[test]
@@ -190,7 +214,10 @@ mod tests {
         const AWS: &str = "https://bedrock-runtime.eu-west-1.amazonaws.com";
         const OTHER: &str = "https://gateway.example";
         type Change = fn(&mut AwsCredentialConfig);
-        let cases: [(&str, &str, &str, Change); 8] = [
+        let cases: [(&str, &str, &str, Change); 9] = [
+            (AWS, "/aws/profile", "exclusive", |it| {
+                it.profile = Some("default".into());
+            }),
             (AWS, "/aws", "both", |it| it.secret_access_key = None),
             (OTHER, "/aws", "`region` is missing", |_| {}),
             (AWS, "/aws/region", "lower-case", |it| {
@@ -211,12 +238,12 @@ mod tests {
             }),
         ];
         for (url, key, reason, change) in cases {
-            let refused = build(&config(change), url).unwrap_err();
+            let refused = build(&config(change), url, &no_variables()).unwrap_err();
             assert_eq!(refused.key, key, "{refused:?}");
             assert!(refused.reason.contains(reason), "{refused:?}");
         }
-        assert!(build(&config(|_| {}), AWS).is_ok());
+        assert!(build(&config(|_| {}), AWS, &no_variables()).is_ok());
         let named = config(|it| it.region = Some("eu-west-1".into()));
-        assert!(build(&named, OTHER).is_ok());
+        assert!(build(&named, OTHER, &no_variables()).is_ok());
     }
 }

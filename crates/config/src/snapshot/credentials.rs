@@ -4,8 +4,8 @@ pub(super) mod credential_context;
 pub(super) mod invalid_credential;
 
 use super::ProblemCollector;
-use super::aws_credentials;
 use super::issued_credentials;
+use super::{aws_credentials, pem};
 use crate::channels::{
     ChannelConfig, CredentialHeaderConfig, JwtCredentialConfig, ProviderCredentialConfig,
 };
@@ -14,11 +14,13 @@ use headgate_core::catalog::channel_mask::ChannelMask;
 use headgate_core::catalog::credential::Credential;
 use headgate_core::catalog::credential_secret::CredentialSecret;
 use headgate_core::catalog::fixed_query::FixedQuery;
-use headgate_core::catalog::jwt_minter::JwtMinter;
+use headgate_core::catalog::jwt_key::JwtKey;
+use headgate_core::catalog::jwt_minter::{JwtClaims, JwtMinter};
 use headgate_core::filter::header_name::header_name;
 use headgate_protocol::mask::SECRET_BYTES_MIN;
 use http::{HeaderName, HeaderValue, header};
 use invalid_credential::InvalidCredential;
+use std::path::Path;
 use std::time::Duration;
 
 /// The credentials of the channel at `at`; none if any of them has a problem.
@@ -130,13 +132,13 @@ fn build_one(
             value.expose().to_string(),
         ),
         ProviderCredentialConfig::Jwt(config) => {
-            return Ok(build_minted(config, context)?);
+            return build_minted(config, context);
         }
         ProviderCredentialConfig::Aws(config) if issued_credentials::aws::is_issued(config) => {
             return issued_credentials::aws::build(config, context);
         }
         ProviderCredentialConfig::Aws(config) => {
-            let signer = aws_credentials::build(config, context.base_url)?;
+            let signer = aws_credentials::build(config, context.base_url, context.variables)?;
             let id = &signer.access_key().id;
             let fingerprint = context.fingerprint(&header::AUTHORIZATION, id);
             return Ok(Credential::aws(signer, fingerprint));
@@ -166,20 +168,52 @@ fn build_one(
 fn build_minted(
     config: &JwtCredentialConfig,
     context: CredentialBuildContext<'_>,
-) -> Result<Credential, String> {
+) -> Result<Credential, InvalidCredential> {
     let JwtCredentialConfig {
         issuer,
         secret,
+        key_file,
+        key_id,
+        subject,
+        audience,
         lifetime,
     } = config;
-    let (issuer, secret) = (issuer.expose(), secret.expose());
-    if issuer.is_empty() || secret.is_empty() {
-        return Err("`issuer` and `secret` must not be empty".into());
-    }
+    let issuer = issuer.expose();
+    let key = match (secret, key_file) {
+        (Some(secret), None) => JwtKey::Secret(secret.expose().into()),
+        (None, Some(path)) => jwt_key_in(&context.folder.join(path))?,
+        _ => {
+            return Err(InvalidCredential {
+                key: "/jwt",
+                reason: "it must have exactly one of `secret` and `key_file`".into(),
+                hint: Some(
+                    "`secret` signs by HS256, a private key in `key_file` by RS256 or ES256",
+                ),
+            });
+        }
+    };
     if lifetime.duration() < Duration::from_secs(1) {
-        return Err("`lifetime` must be at least 1s".into());
+        return Err("`lifetime` must be at least 1s".to_owned().into());
     }
-    let minter = JwtMinter::new(issuer, secret, lifetime.duration());
+    let text = |text: &Option<String>| text.as_deref().map(Into::into);
+    let claims = JwtClaims {
+        issuer: issuer.into(),
+        subject: text(subject),
+        audience: text(audience),
+        key_id: text(key_id),
+    };
+    let minter = JwtMinter::new(claims, key, lifetime.duration());
     let fingerprint = context.fingerprint(&header::AUTHORIZATION, issuer);
     Ok(Credential::jwt(minter, fingerprint))
+}
+
+/// The private key of a PEM file.
+fn jwt_key_in(path: &Path) -> Result<JwtKey, InvalidCredential> {
+    let invalid = |reason: String| InvalidCredential {
+        key: "/jwt/key_file",
+        reason,
+        hint: Some(pem::hint("key")),
+    };
+    let key = JwtKey::from_pem(&pem::read(path).map_err(invalid)?);
+    key.map_err(|error| invalid(format!("`{}`: {error}", path.display())))
 }

@@ -5,6 +5,8 @@ pub(super) mod azure;
 pub(super) mod gcp;
 pub(super) mod oauth2;
 
+use super::CrossSnapshotState;
+use super::aws_credentials::aws_profile;
 use super::credentials::credential_context::CredentialBuildContext;
 use super::credentials::invalid_credential::InvalidCredential;
 use crate::channels::{ChannelConfig, ProviderCredentialConfig};
@@ -47,13 +49,18 @@ enum IssuerPlace {
 pub(super) fn files<'a>(
     configs: &'a BTreeMap<String, ChannelConfig>,
     folder: &'a Path,
+    shared: &'a CrossSnapshotState,
 ) -> impl Iterator<Item = PathBuf> + 'a {
     let credentials = configs
         .values()
         .flat_map(|config| config.credential.iter().chain(&config.credentials));
     let files = credentials.filter_map(|credential| match credential {
-        ProviderCredentialConfig::Azure(azure) => azure.certificate.as_ref(),
-        ProviderCredentialConfig::Gcp(gcp) => gcp.credentials_file.as_ref(),
+        ProviderCredentialConfig::Azure(azure) => azure.certificate.clone(),
+        ProviderCredentialConfig::Gcp(gcp) => gcp.credentials_file.clone(),
+        ProviderCredentialConfig::Jwt(jwt) => jwt.key_file.clone(),
+        ProviderCredentialConfig::Aws(aws) if aws.profile.is_some() => {
+            aws_profile::file(&shared.variables)
+        }
         _ => None,
     });
     files.map(|path| folder.join(path))

@@ -216,7 +216,7 @@ pub fn build_loaded(
     let server = server::build(&server, &folder, &mut problems);
     let spooling = spooling::build(&spool, &folder, &mut problems);
     files.extend(upstream_tls::channel_files(&channels, &folder));
-    files.extend(issued_credentials::files(&channels, &folder));
+    files.extend(issued_credentials::files(&channels, &folder, shared));
     files.extend(services::files(&declared_services, &folder));
     let traced = declared_tracing.as_ref();
     files.extend(tracing::files(traced, &folder));

@@ -10,11 +10,13 @@ use headgate_core::catalog::Catalog;
 use headgate_core::catalog::base_url;
 use headgate_core::catalog::caller::Callers;
 use headgate_core::catalog::channel::Channel;
+use headgate_core::filter::RequestBodyNeed;
 use headgate_core::filter::descriptor::{FilterDescriptor, FilterProvision};
 use headgate_core::pointer::child;
 use headgate_core::scalar::model_pattern::ModelPattern;
 use headgate_protocol::nearest::nearest;
 use headgate_protocol::{Protocol, secret_shape};
+use http::Method;
 use std::collections::{BTreeMap, HashSet};
 
 const SECRET_NAME: &str = "this name looks like a secret";
@@ -70,6 +72,7 @@ impl ConfigLinter<'_> {
             self.check_channel(name, channel, problems);
         }
         self.check_routes(problems);
+        self.check_signed_bodies(problems);
     }
 
     /// Names appear in logs, metrics and admin pages, so that they must not be secrets.
@@ -277,6 +280,33 @@ impl ConfigLinter<'_> {
         }
     }
 
+    /// Warns of routes whose bodies would be streamed, but for a channel that signs them.
+    fn check_signed_bodies(&self, problems: &mut ProblemCollector<'_>) {
+        for route in self.router.routes() {
+            let protocol = route.protocol.map(Protocol::on_channels);
+            let Some(channel) = self.catalog.body_signing_channel(protocol) else {
+                continue;
+            };
+            let has_body = [Method::POST, Method::PUT, Method::PATCH];
+            let has_body = has_body
+                .iter()
+                .any(|method| route.pattern.methods.contains(method));
+            if !has_body || route.request.body_need() != RequestBodyNeed::Untouched {
+                continue;
+            }
+            let mut declared = self.declared_routes.iter();
+            let index = declared.position(|declared| *declared.name == *route.name);
+            problems.warning(
+                &child("/routes", index.unwrap_or_default()),
+                format!(
+                    "bodies of route `{}` are read whole before they are sent, since channel `{}` signs them",
+                    route.name, channel.name
+                ),
+                Some("above `server.spool.threshold` they are in files; another channel or protocol for this route would stream them"),
+            );
+        }
+    }
+
     /// Routes whose request chain has this provision, each with the filter that provides it.
     fn routes_with(
         &self,
@@ -297,7 +327,10 @@ fn check_credentials(at: &str, channel: &ChannelConfig, problems: &mut ProblemCo
             ProviderCredentialConfig::Bearer(secret) => ("bearer", secret),
             ProviderCredentialConfig::ApiKey(secret) => ("api_key", secret),
             ProviderCredentialConfig::Header(header) => ("header/value", &header.value),
-            ProviderCredentialConfig::Jwt(jwt) => ("jwt/secret", &jwt.secret),
+            ProviderCredentialConfig::Jwt(jwt) => match &jwt.secret {
+                Some(secret) => ("jwt/secret", secret),
+                None => continue,
+            },
             ProviderCredentialConfig::Aws(aws) => match &aws.secret_access_key {
                 Some(secret) => ("aws/secret_access_key", secret),
                 None => continue,

@@ -2,6 +2,7 @@
 
 use super::aws_signer::AwsSigner;
 use super::credential_secret::CredentialSecret;
+use super::jwt_key::InvalidJwtKey;
 use super::jwt_minter::JwtMinter;
 use crate::credentials::refreshed_credential::RefreshedCredential;
 use crate::credentials::temporary_credential::{CredentialProof, CredentialSourceError};
@@ -49,6 +50,8 @@ pub enum SigningError {
     StreamedBody,
     #[error("the credential of the channel cannot be had: {0}")]
     Unavailable(#[from] CredentialSourceError),
+    #[error("{0}")]
+    Unsignable(String),
 }
 
 /// A request as it is about to be sent: after all filters, with the gateway's and the channel's headers.
@@ -89,10 +92,11 @@ impl Credential {
     /// A pair of keys, with which tokens are minted. The access key is the account's, and the identity.
     pub fn jwt(minter: JwtMinter, fingerprint: u64) -> Self {
         let (issuer, beginning) = (minter.issuer(), minter.common_beginning());
-        let secrets = [issuer, minter.secret(), &beginning].map(CredentialSecret::new);
+        let secrets = [Some(issuer), minter.secret(), Some(&beginning)];
+        let secrets = secrets.into_iter().flatten();
         Self {
             identity: CredentialSecret::new(issuer),
-            secrets: secrets.into(),
+            secrets: secrets.map(CredentialSecret::new).collect(),
             signer: RequestSigner::Jwt(minter),
             fingerprint,
         }
@@ -153,7 +157,7 @@ impl RequestSigner {
                 request.headers.insert(name, value.clone());
             }
             Self::Jwt(minter) => {
-                let authorization = minter.authorization(unix_ms());
+                let authorization = minter.authorization(unix_ms())?;
                 request.headers.insert(header::AUTHORIZATION, authorization);
             }
             Self::Aws(signer) => sign_for_aws(signer, request)?,
@@ -204,6 +208,12 @@ impl RequestSigner {
     }
 }
 
+impl From<InvalidJwtKey> for SigningError {
+    fn from(invalid: InvalidJwtKey) -> Self {
+        Self::Unsignable(invalid.to_string())
+    }
+}
+
 fn sign_for_aws(signer: &AwsSigner, request: SignableRequest<'_>) -> Result<(), SigningError> {
     let digest = request.body.sha256().ok_or(SigningError::StreamedBody)?;
     signer.sign(
@@ -233,6 +243,8 @@ impl SignableBody<'_> {
 mod tests {
     use super::*;
     use crate::catalog::aws_signer::AwsAccessKey;
+    use crate::catalog::jwt_key::JwtKey;
+    use crate::catalog::jwt_minter::JwtClaims;
     use bytes::Bytes;
 
     fn signed(credential: &Credential) -> HeaderMap {
@@ -249,6 +261,20 @@ mod tests {
         headers
     }
 
+    fn minter(secret: &str) -> JwtMinter {
+        let claims = JwtClaims {
+            issuer: "access-1".into(),
+            subject: None,
+            audience: None,
+            key_id: None,
+        };
+        JwtMinter::new(
+            claims,
+            JwtKey::Secret(secret.into()),
+            Duration::from_secs(60),
+        )
+    }
+
     fn aws(secret: &str, session_token: Option<&str>) -> Credential {
         let access_key = AwsAccessKey {
             id: "AKIDEXAMPLE".into(),
@@ -262,8 +288,7 @@ mod tests {
     fn the_header_of_a_credential_replaces_all_of_its_name() {
         let value = HeaderValue::from_static("Bearer secret-1");
         let fixed = Credential::header(header::AUTHORIZATION, value.clone(), "secret-1", 1);
-        let minter = JwtMinter::new("access-1", "secret-1", Duration::from_secs(60));
-        let minted = Credential::jwt(minter, 1);
+        let minted = Credential::jwt(minter("secret-1"), 1);
         for credential in [&fixed, &minted, &aws("secret-1", None)] {
             let headers = signed(credential);
             let values: Vec<_> = headers
@@ -278,7 +303,6 @@ mod tests {
 
     #[test]
     fn the_identity_of_minted_tokens_is_not_what_signs_them_and_both_are_secrets() {
-        let minter = |secret| JwtMinter::new("access-1", secret, Duration::from_secs(60));
         let (before, after) = (
             Credential::jwt(minter("one"), 1),
             Credential::jwt(minter("two"), 1),

@@ -19,6 +19,7 @@ pub mod endpoint;
 pub mod fallback;
 pub mod fixed_query;
 pub mod images;
+pub mod jwt_key;
 pub mod jwt_minter;
 pub mod limits;
 pub mod model;
@@ -89,9 +90,10 @@ impl Catalog {
         self.channels.values()
     }
 
-    /// Whether a channel of this protocol, or any if there is none, signs the bodies of its requests, so that it needs them whole.
-    pub fn signs_bodies(&self, protocol: Option<Protocol>) -> bool {
-        self.channels().any(|channel| {
+    /// The first channel of this protocol, or of any if there is none, that signs the bodies of its requests, so that it needs them
+    /// whole.
+    pub fn body_signing_channel(&self, protocol: Option<Protocol>) -> Option<&Arc<Channel>> {
+        self.channels().find(|channel| {
             let mut credentials = channel.credentials.iter();
             protocol.is_none_or(|protocol| channel.protocols.contains(&protocol))
                 && credentials.any(|credential| credential.signer.signs_body())

@@ -142,7 +142,7 @@ impl PreparedRequest {
 
 fn signing_fault(error: SigningError) -> Fault {
     match error {
-        SigningError::StreamedBody => {
+        SigningError::StreamedBody | SigningError::Unsignable(_) => {
             let reason = format!("the gateway could not sign its request: {error}");
             Fault::new(FaultKind::Internal, reason)
         }

@@ -223,6 +223,9 @@ async fn a_large_body_that_no_filter_reads_is_read_whole_for_its_signature() {
         "request": ["authenticate", {"limit_body": "8MiB"}, "first_channel"],
     }]);
     let gateway = Gateway::start(&config).await;
+    let written = gateway.output();
+    let warning = "bodies of route `uploads` are read whole before they are sent, since channel `signed` signs them";
+    assert!(written.contains(warning), "{written}");
     let body = "part ".repeat(1 << 18);
     for request in [
         Request::post("/v1/uploads?b=2&a=x%20y", body.clone()),

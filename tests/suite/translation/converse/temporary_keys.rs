@@ -212,3 +212,18 @@ async fn a_role_is_assumed_by_a_signed_request_with_its_external_id() {
         "{sent:?}"
     );
 }
+
+#[tokio::test]
+async fn a_profile_has_a_key_in_the_file_that_the_tools_of_aws_share() {
+    let folder = folder_with_schemas();
+    let (id, secret) = (TEMPORARY.access_key_id, TEMPORARY.secret_access_key);
+    let token = TEMPORARY.session_token.unwrap();
+    let profiles = format!(
+        "[default]\naws_access_key_id = AKIDOTHER\naws_secret_access_key = other-canary\n\n[gate]\naws_access_key_id = {id}\naws_secret_access_key = {secret}\naws_session_token = {token}\n"
+    );
+    let file = folder.write("profiles", profiles);
+    let path = file.to_str().unwrap().to_owned();
+    let variables = [("AWS_SHARED_CREDENTIALS_FILE", path)];
+    let aws = json!({"profile": "gate", "region": "eu-west-1"});
+    assert_signs(folder, aws, &variables).await;
+}

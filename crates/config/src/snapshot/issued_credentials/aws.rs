@@ -97,7 +97,8 @@ fn base(
     region: &str,
     context: CredentialBuildContext<'_>,
 ) -> Result<BaseWithIdentity, InvalidCredential> {
-    let has_key = config.access_key_id.is_some() || config.secret_access_key.is_some();
+    let keys = [&config.access_key_id, &config.secret_access_key];
+    let has_key = keys.iter().any(|part| part.is_some()) || config.profile.is_some();
     match (
         has_key,
         config.container,
@@ -105,7 +106,7 @@ fn base(
         &config.web_identity,
     ) {
         (true, false, false, None) => {
-            let key = access_key(config)?;
+            let key = access_key(config, context.variables)?;
             let parts = [Some(&key.id), Some(&key.secret), key.session_token.as_ref()];
             let parts = parts.into_iter().flatten();
             Ok(BaseWithIdentity {

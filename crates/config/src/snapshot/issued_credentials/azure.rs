@@ -7,8 +7,8 @@ use super::{IssuerPlace, IssuingAccount, hash, issuer};
 use crate::issued_credentials::AzureCredentialConfig;
 use headgate_core::catalog::credential::Credential;
 use headgate_core::catalog::credential_secret::CredentialSecret;
+use headgate_core::catalog::jwt_key::JwtKey;
 use headgate_core::scalar::Secret;
-use headgate_credentials::AssertionKey;
 use headgate_credentials::entra::{EntraClient, EntraSource};
 use headgate_credentials::managed_identity::{ManagedIdentitySource, TOKEN_URL};
 use sha2::{Digest, Sha256};
@@ -167,9 +167,9 @@ fn certificate_at(path: &Path) -> Result<(EntraClient, String), InvalidCredentia
         ),
     };
     let certificates = pem::certificates(path).map_err(invalid)?;
-    let key = AssertionKey::from_pem(&pem::read(path).map_err(invalid)?);
+    let key = JwtKey::from_pem(&pem::read(path).map_err(invalid)?);
     let key = key.map_err(|error| invalid(format!("`{}`: {error}", path.display())))?;
     let thumbprint: [u8; 32] = Sha256::digest(&certificates[0]).into();
-    let (key, text) = (Box::new(key), format!("{thumbprint:?}"));
+    let text = format!("{thumbprint:?}");
     Ok((EntraClient::Certificate { key, thumbprint }, text))
 }

@@ -6,8 +6,8 @@ use super::{IssuerPlace, IssuingAccount, hash, issuer};
 use crate::issued_credentials::GcpCredentialConfig;
 use headgate_core::catalog::base_url;
 use headgate_core::catalog::credential::Credential;
+use headgate_core::catalog::jwt_key::JwtKey;
 use headgate_core::regular_file;
-use headgate_credentials::AssertionKey;
 use headgate_credentials::google::{ServiceAccount, ServiceAccountSource};
 use headgate_credentials::metadata_server::{MetadataServerSource, TOKEN_URL};
 use serde::Deserialize;
@@ -52,7 +52,7 @@ fn with_key(
     let text =
         text.map_err(|error| invalid_file(format!("cannot read `{}`: {error}", path.display())))?;
     let mut account = service_account(&text)?;
-    let key = AssertionKey::from_pem(account.private_key.as_bytes());
+    let key = JwtKey::from_pem(account.private_key.as_bytes());
     let key = key.map_err(|error| invalid_file(format!("`private_key`: {error}")))?;
     let (url_key, url) = match &config.token_url {
         Some(url) => ("/gcp/token_url", url.as_str()),

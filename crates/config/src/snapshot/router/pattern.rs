@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The match of a route: `POST /v1/messages`, `GET|DELETE /v1/responses/{id}`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MethodPathPattern {
-    pub(super) methods: Vec<Method>,
+    pub methods: Vec<Method>,
     pub(super) segments: Vec<PathSegment>,
     /// The position of the parameter with several segments, if there is one.
     rest: Option<usize>,
