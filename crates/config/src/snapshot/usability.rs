@@ -266,10 +266,8 @@ impl ConfigLinter<'_> {
             if spoken.is_empty() || spoken.iter().any(|model| may_use_any(&model.name)) {
                 continue;
             }
-            let mut declared = self.declared_routes.iter();
-            let index = declared.position(|declared| *declared.name == *route.name);
             problems.warning(
-                &child("/routes", index.unwrap_or_default()),
+                &self.route_pointer(route),
                 format!(
                     "no caller can use route `{}`: no caller has a model that a channel serves over {}",
                     route.name,
@@ -278,6 +276,13 @@ impl ConfigLinter<'_> {
                 Some("add such a model to a caller's `models`"),
             );
         }
+    }
+
+    /// Where a route is written.
+    fn route_pointer(&self, route: &Route) -> String {
+        let mut declared = self.declared_routes.iter();
+        let index = declared.position(|declared| *declared.name == *route.name);
+        child("/routes", index.unwrap_or_default())
     }
 
     /// Warns of routes whose bodies would be streamed, but for a channel that signs them.
@@ -294,10 +299,8 @@ impl ConfigLinter<'_> {
             if !has_body || route.request.body_need() != RequestBodyNeed::Untouched {
                 continue;
             }
-            let mut declared = self.declared_routes.iter();
-            let index = declared.position(|declared| *declared.name == *route.name);
             problems.warning(
-                &child("/routes", index.unwrap_or_default()),
+                &self.route_pointer(route),
                 format!(
                     "bodies of route `{}` are read whole before they are sent, since channel `{}` signs them",
                     route.name, channel.name
