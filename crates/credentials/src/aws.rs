@@ -15,6 +15,7 @@ use headgate_core::credentials::temporary_credential::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub use sts::{AssumedRole, WebIdentity};
 
@@ -29,7 +30,7 @@ pub struct AwsKeySource {
 
 /// Where the first key comes from.
 pub enum AwsBaseKeys {
-    /// An access key that does not expire. It is used to assume a role.
+    /// An access key that does not expire, with which a role is assumed.
     Fixed(AwsAccessKey),
     /// The endpoint of a container's agent (ECS, or EKS with pod identities), with the path of the keys.
     Container {
@@ -49,6 +50,8 @@ pub enum ContainerToken {
     File(PathBuf),
 }
 
+/// For how long a key that does not expire counts as issued.
+const FIXED_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 const TOKEN_PATH: &str = "/latest/api/token";
 const ROLE_PATH: &str = "/latest/meta-data/iam/security-credentials/";
 const TOKEN_TTL: HeaderName = HeaderName::from_static("x-aws-ec2-metadata-token-ttl-seconds");
@@ -59,17 +62,10 @@ impl AwsKeySource {
         &self,
         client: &dyn ServiceClient,
     ) -> Result<TemporaryCredential, CredentialSourceError> {
-        let issued = match (&self.base, &self.role) {
-            (AwsBaseKeys::Fixed(_), None) => {
-                let reason = "an access key that does not expire is not fetched";
-                return Err(CredentialSourceError(reason.into()));
-            }
-            (AwsBaseKeys::Fixed(key), Some(role)) => role.assume(client, copied(key)).await?,
-            (base, None) => base.fetch(client).await?,
-            (base, Some(role)) => {
-                let issued = base.fetch(client).await?;
-                role.assume(client, issued.key).await?
-            }
+        let base = self.base.fetch(client).await?;
+        let issued = match &self.role {
+            None => base,
+            Some(role) => role.assume(client, base.key).await?,
         };
         let IssuedAccessKey { key, lifetime } = issued;
         let secrets = [&key.id, &key.secret].into_iter().chain(&key.session_token);
@@ -95,7 +91,10 @@ impl AwsBaseKeys {
         client: &dyn ServiceClient,
     ) -> Result<IssuedAccessKey, CredentialSourceError> {
         match self {
-            Self::Fixed(_) => unreachable!("it is used for a role alone"),
+            Self::Fixed(key) => Ok(IssuedAccessKey {
+                key: copied(key),
+                lifetime: FIXED_LIFETIME,
+            }),
             Self::Container { issuer, token } => {
                 let mut headers = HeaderMap::new();
                 if let Some(token) = token.read().await? {

@@ -79,7 +79,18 @@ pub(crate) fn refusal(
         &body["message"],
     ];
     let description = description.into_iter().find_map(text);
-    let mut words: Vec<String> = code.into_iter().chain(description).collect();
+    let words = code.into_iter().chain(description);
+    refusal_in_words(status, words, host, secrets)
+}
+
+/// An error response with this status and these words of the server, as far as they repeat no secret.
+pub(crate) fn refusal_in_words(
+    status: u16,
+    words: impl IntoIterator<Item = String>,
+    host: &str,
+    secrets: &[&str],
+) -> CredentialSourceError {
+    let mut words: Vec<String> = words.into_iter().collect();
     words.retain(|word| !secrets.iter().any(|secret| word.contains(secret)));
     let words = words.join(": ");
     let quoted: String = words

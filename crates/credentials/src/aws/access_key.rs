@@ -1,6 +1,6 @@
 //! Access keys as servers of AWS issue them: as JSON by metadata servers, as XML by the Security Token Service.
 
-use crate::token_response::refusal;
+use crate::token_response::{refusal, refusal_in_words};
 use chrono::DateTime;
 use headgate_core::callout::ServiceResponse;
 use headgate_core::catalog::aws_signer::AwsAccessKey;
@@ -51,22 +51,21 @@ pub(super) fn read_key(
     issued(parts, &response.headers, host)
 }
 
-/// The key in a response of the Security Token Service.
+/// The key in a response of the Security Token Service. No error contains one of `secrets`.
 ///
 /// # Errors
 /// The response is an error, or has no key.
 pub(super) fn read_key_in_xml(
     response: &ServiceResponse,
     host: &str,
+    secrets: &[&str],
 ) -> Result<IssuedAccessKey, CredentialSourceError> {
     let text = String::from_utf8_lossy(&response.body);
     if !response.status.is_success() {
+        let words = ["Code", "Message"].map(|name| element(&text, name));
+        let words = words.into_iter().flatten().map(str::to_owned);
         let status = response.status.as_u16();
-        let words = [element(&text, "Code"), element(&text, "Message")];
-        let words: Vec<&str> = words.into_iter().flatten().collect();
-        let words: String = words.join(": ").chars().take(300).collect();
-        let reason = format!("{host} answered with status {status}: {words}");
-        return Err(CredentialSourceError(reason));
+        return Err(refusal_in_words(status, words, host, secrets));
     }
     let names = [
         "AccessKeyId",
@@ -152,7 +151,7 @@ mod tests {
         let xml = "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>ASIA1</AccessKeyId><SecretAccessKey>s/+</SecretAccessKey>\n<SessionToken>t==</SessionToken><Expiration>2015-08-30T13:36:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>";
         let read = [
             read_key(&response(200, json), "agent"),
-            read_key_in_xml(&response(200, xml), "sts"),
+            read_key_in_xml(&response(200, xml), "sts", &[]),
         ];
         for issued in read {
             let issued = issued.unwrap();
@@ -188,10 +187,18 @@ mod tests {
             assert!(refused.0.contains(reason), "{body}: {refused}");
         }
         let denied = "<ErrorResponse><Error><Code>AccessDenied</Code><Message>Not authorized to assume it</Message></Error></ErrorResponse>";
-        let refused = read_key_in_xml(&response(403, denied), "sts")
-            .err()
-            .unwrap();
-        let expected = "sts answered with status 403: AccessDenied: Not authorized to assume it";
-        assert_eq!(refused.0, expected);
+        for (secrets, expected) in [
+            (
+                &[][..],
+                "sts answered with status 403: AccessDenied: Not authorized to assume it",
+            ),
+            (
+                &["authorized"][..],
+                "sts answered with status 403: AccessDenied",
+            ),
+        ] {
+            let refused = read_key_in_xml(&response(403, denied), "sts", secrets);
+            assert_eq!(refused.err().unwrap().0, expected);
+        }
     }
 }

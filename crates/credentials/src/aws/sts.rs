@@ -49,7 +49,7 @@ impl WebIdentity {
             ("WebIdentityToken", &token),
         ];
         let asked = self.issuer.post_form(client, HeaderMap::new(), &form);
-        read_key_in_xml(&asked.await?, self.issuer.host())
+        read_key_in_xml(&asked.await?, self.issuer.host(), &[&token])
     }
 }
 
@@ -74,6 +74,7 @@ impl AssumedRole {
         let target = Uri::from_static("/");
         signer.sign(&Method::POST, &target, &mut headers, digest, unix_ms());
         let asked = self.issuer.post_form(client, headers, &form);
-        read_key_in_xml(&asked.await?, self.issuer.host())
+        let secrets: Vec<&str> = self.external_id.as_deref().into_iter().collect();
+        read_key_in_xml(&asked.await?, self.issuer.host(), &secrets)
     }
 }
