@@ -24,3 +24,4 @@ mod text;
 mod tracing;
 mod translation;
 mod video;
+mod websockets;

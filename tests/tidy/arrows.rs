@@ -14,8 +14,10 @@ const LAYERS: &[&[&str]] = &[
         "expression",
         "event_stream",
         "http_body",
+        "http2_inspection",
         "schema",
         "superset",
+        "websocket",
     ],
     &["task", "translate", "simulator"],
     &["core"],
@@ -58,6 +60,8 @@ const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
     ("simulator", &[]),
     ("top", &[]),
     ("wasm", &["plugins"]),
+    ("websocket", &["gateway"]),
+    ("http2_inspection", &["gateway"]),
 ];
 
 #[test]

@@ -55,6 +55,7 @@ mod syntax;
 mod syntax_hint;
 pub mod tracing;
 pub mod translation;
+pub mod websocket;
 
 pub use snapshot::directory;
 

@@ -15,6 +15,7 @@ use super::services::CalloutServiceConfig;
 use super::state::StateConfig;
 use super::tracing::{RouteTracedMessagesConfig, TracingConfig};
 use super::translation::OnLossConfig;
+use super::websocket::RouteWebSocketConfig;
 use headgate_core::scalar::one_or_more::OneOrMore;
 use headgate_core::scalar::{ByteSize, HumanDuration, Secret};
 use headgate_core::task::definition::VideoFamilyDefinitionConfig;
@@ -242,6 +243,8 @@ pub struct RouteConfig {
     /// Default: refuse.
     #[serde(default)]
     pub on_loss: OnLossConfig,
+    /// WebSockets at the paths of the route, which must be `POST` and of protocol `responses`. Default: none; handshakes get 426.
+    pub websocket: Option<RouteWebSocketConfig>,
 }
 
 /// A step of a chain: a filter's name, `{filter: its settings}`, the same with `if` and `on_error`, or `{use: chain}`.

@@ -1,5 +1,6 @@
 //! The caller's side of an exchange: reads the body, writes the response, and notices when the caller leaves.
 
+pub mod accepted_websocket;
 mod body_buffer;
 mod caller_watch;
 pub mod compressed_body;
@@ -12,6 +13,7 @@ pub(crate) mod spool;
 mod streamed_reply;
 pub mod upload;
 mod wait_times;
+pub mod websocket_request;
 
 use super::deadline::in_time;
 use super::fault_from;
@@ -263,7 +265,10 @@ impl DownstreamSession {
         if self.has_unread_body() {
             self.session.close_after_response();
         }
-        let bodiless = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let bodiless = matches!(
+            status,
+            StatusCode::SWITCHING_PROTOCOLS | StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
+        );
         let is_http11 = self.session.head().version == Version::HTTP_11;
         if let Some(capture) = self.wait_times.capture() {
             capture.response_head(status, &headers);
@@ -334,6 +339,11 @@ impl DownstreamSession {
                 let _ = session.finish();
                 ConnectionAfterExchange::Nothing
             }
+            CallerSession::WebSocket(mut session) => {
+                // An error is that of a caller who left.
+                let _ = session.finish().await;
+                ConnectionAfterExchange::Nothing
+            }
             // The rest of the body may never arrive.
             CallerSession::Http1(mut session) if is_unread => {
                 if discards {
@@ -347,6 +357,11 @@ impl DownstreamSession {
                 None => ConnectionAfterExchange::Nothing,
             },
         }
+    }
+
+    /// The caller's session, after the head of a 101 (Switching Protocols).
+    pub fn into_session(self) -> CallerSession {
+        self.session
     }
 
     /// Closes the connection, so that a client cannot take a broken response for a complete one. On HTTP/2 only the

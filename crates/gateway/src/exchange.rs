@@ -34,6 +34,7 @@ pub(super) mod token_count;
 mod tracing_record;
 pub(super) mod translation;
 mod translation_summary;
+mod websocket_handshake;
 
 use super::downstream::upload::StreamingUpload;
 use super::downstream::{DownstreamSession, SpoolPolicyWithMetrics};
@@ -113,16 +114,7 @@ impl Exchange<'_> {
 
     async fn serve(&mut self) -> Result<ExchangeSettlement, Fault> {
         let route = self.route.clone();
-        let flow = route.request.on_head(&mut self.request).await?;
-        self.count_connection()?;
-        if let Some(caller) = &self.request.caller {
-            let caller = caller.name.clone();
-            let open = self.open.request();
-            open.update(|details| details.caller = Some(caller));
-            if self.gateway.metrics.captures.is_on() {
-                self.begin_capture();
-            }
-        }
+        let flow = self.run_on_head().await?;
         if let Some(settlement) = self.send_filter_reply(flow).await? {
             return Ok(settlement);
         }
@@ -169,6 +161,22 @@ impl Exchange<'_> {
         }
         relayed?;
         Ok(self.settlement_for(status))
+    }
+
+    /// Runs `on_head`, and notes the caller that it has authenticated.
+    async fn run_on_head(&mut self) -> Result<FilterAction, Fault> {
+        let route = self.route.clone();
+        let flow = route.request.on_head(&mut self.request).await?;
+        self.count_connection()?;
+        if let Some(caller) = &self.request.caller {
+            let caller = caller.name.clone();
+            let open = self.open.request();
+            open.update(|details| details.caller = Some(caller));
+            if self.gateway.metrics.captures.is_on() {
+                self.begin_capture();
+            }
+        }
+        Ok(flow)
     }
 
     /// Counts the client's connection against the caller's quota, as soon as the caller is authenticated.

@@ -119,7 +119,8 @@ pub fn http2_write(error: Box<Error>) -> Fault {
     }
 }
 
-fn slow_client() -> Fault {
+/// The caller does not read its response.
+pub fn slow_client() -> Fault {
     Fault::new(
         FaultKind::WriteTimeout,
         "the client did not take the response in time",

@@ -57,6 +57,8 @@ pub fn check(session: &mut CallerSession) -> Result<NormalizedRequestTarget, Fau
             http2::check(&head.uri, &head.headers)?;
             target(&head.uri)
         }
+        // The head is that of a handshake, which was checked.
+        CallerSession::WebSocket(session) => target(&session.head().uri),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Turns the requests of a caller's connection into exchanges.
 
+mod websocket;
+
 use super::downstream::DownstreamSession;
 use super::downstream::early_reply::ConnectionAfterExchange;
 use super::downstream::http1::Http1ServerSession;
@@ -13,7 +15,7 @@ use super::listen::drain_state::DrainStageWatch;
 use super::listen::worker_gateways::ConnectionWorker;
 use super::routing_fault::{method_not_allowed, unknown_path};
 use super::unrouted_request::UnroutedRequest;
-use super::{Gateway, fault_from, head, request_id, websocket_refusal};
+use super::{Gateway, fault_from, head, request_id};
 use async_trait::async_trait;
 use headgate_channel::retry_policy::RetryPolicy;
 use headgate_config::snapshot::Snapshot;
@@ -24,6 +26,7 @@ use headgate_core::filter::stream_info::ExchangeTraceId;
 use headgate_core::filter::view::RequestView;
 use headgate_core::subrequest::SubrequestClient;
 use headgate_observe::open_requests::OpenRequestLabels;
+use headgate_websocket::handshake::asks_for_websocket;
 use http::HeaderMap;
 use pingora_core::apps::{HttpServerApp, HttpServerOptions, ReusedHttpStream};
 use pingora_core::protocols::http::ServerSession;
@@ -34,6 +37,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
+use websocket::RoutedHandshake;
 
 /// Flow control window of an HTTP/2 stream, in bytes: how much of a body a caller may send before it is read. With the
 /// default of 64 KiB, a body of several megabytes would take a hundred round trips.
@@ -56,7 +60,7 @@ pub struct GatewayClientConnection {
 
 /// The requests of an HTTP/1.1 connection, one after the other.
 pub struct GatewayHttp1Service {
-    connection: GatewayClientConnection,
+    connection: Arc<GatewayClientConnection>,
     /// Watches for the drain deadline, for all requests of the connection.
     aborted: DrainStageWatch,
 }
@@ -148,7 +152,7 @@ impl GatewayClientConnection {
     pub fn into_http1(self) -> GatewayHttp1Service {
         GatewayHttp1Service {
             aborted: self.worker.gateway().drain_state.aborted(),
-            connection: self,
+            connection: Arc::new(self),
         }
     }
 
@@ -177,8 +181,8 @@ impl GatewayClientConnection {
 
     /// Serves a request whose head was read, with the gateway of the worker that runs it; returns its connection if that
     /// can carry another one.
-    async fn serve(
-        &self,
+    pub(super) async fn serve(
+        self: &Arc<Self>,
         gateway: &Arc<Gateway>,
         mut session: CallerSession,
         aborted: &mut DrainStageWatch,
@@ -198,7 +202,13 @@ impl GatewayClientConnection {
         });
         let remainder = remainder.await;
         drop(exchange);
-        remainder.finish().await
+        match remainder {
+            ConnectionAfterExchange::WebSocket(accepted) => {
+                self.serve_websocket(gateway, accepted).await;
+                None
+            }
+            remainder => remainder.finish().await,
+        }
     }
 
     async fn exchange(
@@ -220,11 +230,23 @@ impl GatewayClientConnection {
             Ok(target) => target,
             Err(fault) => return refusal(id).send(session, fault, HeaderMap::new()).await,
         };
+        if let Some((route, params)) = websocket::find_route(&snapshot, &session, &target) {
+            let handshake = RoutedHandshake {
+                route: route.clone(),
+                params,
+                snapshot,
+                target,
+                id,
+                client,
+            };
+            // Boxed, so that this rare case does not enlarge the future of every exchange.
+            return Box::pin(self.accept_websocket(gateway, session, handshake)).await;
+        }
         let request = session.head();
         let (route, params) = match snapshot.router.find(&request.method, &target.path) {
             RouteMatch::Route(route, params) => (route.clone(), params),
             RouteMatch::OtherMethods(methods) => {
-                if websocket_refusal::is_due(&session) {
+                if asks_for_websocket(session.head()) {
                     // Boxed, so that this rare case does not enlarge the future of every exchange.
                     return Box::pin(refusal(id).send_upgrade_required(session, &methods)).await;
                 }
@@ -265,7 +287,7 @@ impl GatewayClientConnection {
 
     /// The exchange of a request that has a route. Not asynchronous: the future of `exchange` would contain the parts of
     /// the exchange a second time.
-    fn begin_exchange<'a>(
+    pub(super) fn begin_exchange<'a>(
         &'a self,
         gateway: &'a Arc<Gateway>,
         mut downstream: DownstreamSession,

@@ -1,28 +1,11 @@
-//! 426 for WebSocket handshakes on paths without GET (RFC 9110, section 15.5.22).
+//! 426 for WebSocket handshakes at paths whose route takes none (RFC 9110, section 15.5.22).
 
 use super::downstream::early_reply::{ConnectionAfterExchange, send_last_reply_h1};
 use super::downstream::session::CallerSession;
 use super::reply;
 use super::unrouted_request::UnroutedRequest;
 use headgate_protocol::fault::{Fault, FaultKind};
-use http::{HeaderValue, Method, Version, header};
-
-/// Whether a request with an unsupported method is a WebSocket handshake. HTTP/2 has no upgrades.
-pub(super) fn is_due(session: &CallerSession) -> bool {
-    let request = session.head();
-    let is_websocket = |protocol: &str| {
-        let name = protocol.split('/').next().unwrap_or_default();
-        name.trim().eq_ignore_ascii_case("websocket")
-    };
-    let mut requested = request.headers.get_all(header::UPGRADE).iter();
-    request.method == Method::GET
-        && request.version == Version::HTTP_11
-        && requested.any(|value| {
-            value
-                .to_str()
-                .is_ok_and(|list| list.split(',').any(is_websocket))
-        })
-}
+use http::{HeaderValue, Method, header};
 
 impl UnroutedRequest<'_> {
     /// Sends 426, and closes the connection.

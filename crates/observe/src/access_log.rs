@@ -57,6 +57,8 @@ pub struct AccessLogEntry<'a> {
     pub status: u16,
     pub settlement: &'a str,
     pub streamed: bool,
+    /// Whether the request is a message of a WebSocket.
+    pub is_over_websocket: bool,
     pub attempts: u32,
     pub failed_attempts: &'a [FailedAttempt],
     /// Number of the channel's credential, counted from 1.
@@ -188,6 +190,9 @@ impl AccessLogEntry<'_> {
         line.number(field_name!("status"), self.status.into());
         line.plain_text(field_name!("settlement"), self.settlement);
         line.boolean(field_name!("streamed"), self.streamed);
+        if self.is_over_websocket {
+            line.boolean(field_name!("websocket"), true);
+        }
         line.number(field_name!("attempts"), self.attempts.into());
         if !self.failed_attempts.is_empty() {
             line.text(

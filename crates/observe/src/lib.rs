@@ -36,3 +36,4 @@ mod trace_metrics;
 pub mod traffic;
 pub mod translation_metrics;
 pub mod wait_times;
+pub mod websocket_metrics;

@@ -29,6 +29,7 @@ use super::trace_metrics::TraceExportMetrics;
 use super::traffic::TrafficHistory;
 use super::translation_metrics::TranslationMetrics;
 use super::wait_times::WaitTimeMetrics;
+use super::websocket_metrics::WebSocketMetrics;
 use duration_buckets::DURATION_BUCKETS;
 use exchange_series::{ExchangeSeries, ThreadExchangeSeries};
 use headgate_core::feature::exchange_recorder::ExchangeRecorder;
@@ -87,6 +88,7 @@ pub struct Metrics {
     pub traces: TraceExportMetrics,
     pub translations: TranslationMetrics,
     pub services: Arc<ServiceCallMetrics>,
+    pub websockets: WebSocketMetrics,
     time: WaitTimeMetrics,
     state: StateStoreMetrics,
     process: ProcessMetrics,
@@ -214,6 +216,7 @@ impl Metrics {
             prompt_cache: PromptCacheMetrics::new(&registry),
             response_cache: ResponseCacheMetrics::new(&registry),
             spool: SpoolMetrics::new(&registry),
+            websockets: WebSocketMetrics::new(&registry),
             traces: TraceExportMetrics::new(&registry),
             translations: TranslationMetrics::new(&registry),
             services: Arc::new(ServiceCallMetrics::new(&registry)),

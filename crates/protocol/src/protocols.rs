@@ -41,6 +41,9 @@ macro_rules! protocols {
             /// All built-in protocols, in the order of the documentation.
             pub const BUILT_IN: &[Self] = &[$(Self::$variant),*];
 
+            /// The protocol whose requests are messages of a WebSocket, as `response.create`.
+            pub const OVER_WEBSOCKETS: Self = Self::Responses;
+
             /// What the gateway knows of this protocol.
             pub fn descriptor(self) -> &'static ProtocolDescriptor {
                 match self {

@@ -140,6 +140,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Some((status, Headers(fields.collect())))
     }
 
+    /// The next bytes; `None` if the connection ends before they have come.
+    pub async fn take(&mut self, count: usize) -> Option<Vec<u8>> {
+        while self.buffer.len() < count {
+            if !self.read_more().await {
+                return None;
+            }
+        }
+        Some(self.buffer.drain(..count).collect())
+    }
+
     /// Whether the peer closes the connection without sending another byte.
     pub async fn is_over(&mut self) -> bool {
         self.buffer.is_empty() && !self.read_more().await

@@ -56,6 +56,7 @@ pub mod upload_provider;
 pub mod upload_world;
 pub mod vendors;
 pub mod video;
+pub mod websocket;
 pub mod whole_streams;
 
 pub use accounts::Accounts;
@@ -68,6 +69,7 @@ pub use scripted::{ScriptedProvider, ScriptedResponse};
 pub use simulator::Simulator;
 pub use test_setup::TestSetup;
 pub use tls_setup::TlsTestSetup;
+pub use websocket::WebSocketClient;
 
 use headgate_protocol::Protocol;
 use std::time::Duration;

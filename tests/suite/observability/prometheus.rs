@@ -13,7 +13,10 @@ use crate::harness::receiver::{Receiver, callback_config, create_with_callback};
 use crate::harness::request::{ANN, BOB};
 use crate::harness::service::{add_service, moderation};
 use crate::harness::video::{self, FAMILY_B, GENERIC};
-use crate::harness::{Gateway, Request, ScriptedProvider, Simulator, eventually_within};
+use crate::harness::websocket::BINARY;
+use crate::harness::{
+    Gateway, Request, ScriptedProvider, Simulator, WebSocketClient, eventually_within,
+};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,6 +58,7 @@ impl MeteredSetup {
         add_service(&mut config, &service, json!({}));
         declare_plugin(&mut config, "trap", json!({}));
         let identity = Authority::new().issue(&["client.test"]);
+        config::route(&mut config, "responses")["websocket"] = json!({});
         config["channels"]["broken"]["tls"] = identity.write(&folder, "client");
         Self {
             gateway: Gateway::start_in(folder, &format!("{config:#}")).await,
@@ -89,6 +93,9 @@ impl MeteredSetup {
         ] {
             gateway.ask(&request).await;
         }
+        let mut websocket = WebSocketClient::open(gateway).await;
+        websocket.send_frame(BINARY, b"").await;
+        assert_eq!(websocket.close_code().await, Some(1003));
         let media = data_uri("image/png", &file("image", 200, round as u8));
         let create = create_with(FAMILY_B, "demo-video-b", "first_frame", &media);
         gateway

@@ -113,9 +113,11 @@ pub(super) const OUTSIDE: &[(&str, &[&str])] = &[
             "cli",
             "simulator",
             "wasm",
+            "websocket",
             "workers",
         ],
     ),
+    ("tokio_tungstenite", &["websocket"]),
     ("wasmtime", &["wasm"]),
     ("x509_parser", &["config/snapshot"]),
 ];

@@ -5,8 +5,10 @@ mod tests;
 
 mod path_hint;
 mod pattern;
+mod websocket_settings;
 
 pub use pattern::MethodPathPattern;
+pub use websocket_settings::RouteWebSocketSettings;
 
 use super::failover::Failover;
 use foldhash::fast::RandomState;
@@ -31,6 +33,8 @@ pub struct Route {
     pub traced_messages: MessageTracePolicy,
     /// `None` if only channels of its own protocol serve it.
     pub translation: Option<Arc<RouteTranslation>>,
+    /// `None` if it takes no WebSockets.
+    pub websocket: Option<RouteWebSocketSettings>,
     pub pattern: MethodPathPattern,
 }
 
@@ -62,10 +66,13 @@ pub struct Router {
     templated: Vec<usize>,
 }
 
+/// The parameters of a path: names and texts.
+pub type PathParameters = Vec<(Arc<str>, String)>;
+
 /// The result of a lookup.
 pub enum RouteMatch<'a> {
     /// The route with the text of its parameters.
-    Route(&'a Arc<Route>, Vec<(Arc<str>, String)>),
+    Route(&'a Arc<Route>, PathParameters),
     /// The path exists, but only with these methods.
     OtherMethods(Vec<Method>),
     Nothing,
@@ -101,6 +108,14 @@ impl Router {
         let mut on_path: Vec<usize> = literal.iter().chain(templated).copied().collect();
         on_path.sort_unstable();
         self.first_match(&on_path, method, path)
+    }
+
+    /// The first route at `path`, which is in normal form, that takes WebSockets, with the text of its parameters.
+    pub fn find_websocket(&self, path: &str) -> Option<(&Arc<Route>, PathParameters)> {
+        let mut routes = self.routes.iter();
+        let takes = |route: &Route| route.websocket.is_some() && route.pattern.matches_path(path);
+        let route = routes.find(|route| takes(route))?;
+        Some((route, route.pattern.parameters(path)))
     }
 
     /// The first of the routes at `on_path` that takes `method`.

@@ -8,6 +8,7 @@ mod order;
 mod patterns;
 mod translation;
 mod unused_chains;
+mod websockets;
 
 use super::failover::Failover;
 use super::router::{MethodPathPattern, Route, RouteTranslation, Router};
@@ -131,6 +132,7 @@ impl RouteBuilder<'_> {
             traced_messages,
             translate: _,
             on_loss: _,
+            websocket,
         } = config;
         let protocol = self.declared.protocol(config);
         if protocol.is_none() && declared_protocol.is_some() {
@@ -139,6 +141,7 @@ impl RouteBuilder<'_> {
         }
         Self::check_callers(protocol, at, problems);
         let patterns = patterns(config, at, problems);
+        let websocket = websockets::build(websocket.as_ref(), protocol, &patterns, at, problems);
         let translation = self.translation(config, protocol, &patterns, at, problems);
         let route_fingerprint = fingerprint::for_route(config, protocol, self.declared.chains);
         let purpose = |side| ChainBuildContext {
@@ -212,6 +215,7 @@ impl RouteBuilder<'_> {
             failover: Failover::new(failover),
             traced_messages,
             translation: built_translation.clone(),
+            websocket,
             pattern,
         };
         patterns.into_iter().map(route).collect()

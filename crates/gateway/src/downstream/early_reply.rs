@@ -4,6 +4,7 @@
 //! stream overtakes. The flow control windows therefore stay open until the body ends. Only a body that does not end is
 //! reset, with NO_ERROR (RFC 9113, section 8.1).
 
+use super::accepted_websocket::AcceptedWebSocket;
 use super::http1::Http1ServerSession;
 use super::session::CallerSession;
 use bytes::Bytes;
@@ -36,6 +37,8 @@ pub enum ConnectionAfterExchange {
     /// A connection that can carry the next request.
     Connection(Box<Http1ServerSession>),
     Stream(Http2StreamLingeringClose),
+    /// A connection that carries a WebSocket from now on.
+    WebSocket(Box<AcceptedWebSocket>),
 }
 
 impl ConnectionAfterExchange {
@@ -48,6 +51,8 @@ impl ConnectionAfterExchange {
                 early_reply.finish().await;
                 None
             }
+            // Nobody serves it: it is closed.
+            Self::WebSocket(_) => None,
         }
     }
 }

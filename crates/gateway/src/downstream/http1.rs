@@ -258,6 +258,11 @@ impl Http1ServerSession {
         let _ = tokio::io::copy(&mut rest, &mut tokio::io::sink()).await;
     }
 
+    /// The stream and the bytes that were received after the head, for the protocol that a 101 (Switching Protocols) has begun.
+    pub fn into_tunnel(self) -> (Stream, BytesMut) {
+        (self.stream, self.received)
+    }
+
     /// Ends the response, and returns the connection if it can carry another request.
     pub async fn finish(mut self: Box<Self>) -> Option<Box<Self>> {
         self.write_body(Bytes::new(), true).await.ok()?;

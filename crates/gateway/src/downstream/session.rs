@@ -1,6 +1,7 @@
 //! The caller's side of one request, on a connection of HTTP/1.1 or a stream of HTTP/2.
 
 use super::http1::Http1ServerSession;
+use super::websocket_request::WebSocketRequestSession;
 use crate::fault_from::{http1_read, http1_write, http2_read, http2_write};
 use bytes::Bytes;
 use headgate_protocol::fault::Fault;
@@ -17,6 +18,8 @@ use std::time::Duration;
 pub enum CallerSession {
     Http1(Box<Http1ServerSession>),
     Http2(Box<Http2Session>),
+    /// One request of a WebSocket, whose connection is elsewhere.
+    WebSocket(Box<WebSocketRequestSession>),
 }
 
 impl CallerSession {
@@ -25,6 +28,7 @@ impl CallerSession {
         match self {
             Self::Http1(session) => &session.request().parts,
             Self::Http2(session) => session.req_header(),
+            Self::WebSocket(session) => session.head(),
         }
     }
 
@@ -33,6 +37,7 @@ impl CallerSession {
         match self {
             Self::Http1(session) => session.take_headers(),
             Self::Http2(session) => session.req_header().headers.clone(),
+            Self::WebSocket(session) => session.take_headers(),
         }
     }
 
@@ -40,11 +45,17 @@ impl CallerSession {
         matches!(self, Self::Http2(_))
     }
 
+    /// Whether this is a request of a WebSocket.
+    pub fn is_websocket(&self) -> bool {
+        matches!(self, Self::WebSocket(_))
+    }
+
     /// The TLS state of the connection; `None` without TLS.
     pub fn tls(&self) -> Option<Arc<SslDigest>> {
         match self {
             Self::Http1(session) => session.stream().get_ssl_digest(),
             Self::Http2(session) => session.digest()?.ssl_digest.clone(),
+            Self::WebSocket(session) => session.tls(),
         }
     }
 
@@ -56,6 +67,7 @@ impl CallerSession {
                 digest.peer_addr()?.as_inet().copied()
             }
             Self::Http2(session) => session.client_addr()?.as_inet().copied(),
+            Self::WebSocket(session) => session.peer(),
         }
     }
 
@@ -64,6 +76,7 @@ impl CallerSession {
         match self {
             Self::Http1(session) => session.response_status(),
             Self::Http2(session) => session.response_written().map(|head| head.status),
+            Self::WebSocket(session) => session.response_status(),
         }
     }
 
@@ -81,6 +94,7 @@ impl CallerSession {
         match self {
             Self::Http1(session) => session.set_write_timeout(timeout),
             Self::Http2(session) => session.set_write_timeout(Some(timeout)),
+            Self::WebSocket(session) => session.set_write_timeout(timeout),
         }
     }
 
@@ -105,6 +119,7 @@ impl CallerSession {
                 }
                 !session.is_body_empty()
             }
+            Self::WebSocket(session) => session.has_unread_body(),
         }
     }
 
@@ -113,6 +128,7 @@ impl CallerSession {
         match self {
             Self::Http1(session) => !session.has_unread_body(),
             Self::Http2(session) => session.is_body_done(),
+            Self::WebSocket(session) => !session.has_unread_body(),
         }
     }
 
@@ -124,6 +140,7 @@ impl CallerSession {
         match self {
             Self::Http1(session) => session.read_body().await.map_err(http1_read),
             Self::Http2(session) => session.read_body_bytes().await.map_err(http2_read),
+            Self::WebSocket(session) => Ok(session.take_body()),
         }
     }
 
@@ -134,8 +151,8 @@ impl CallerSession {
     pub async fn write_continue(&mut self) -> Result<(), Fault> {
         match self {
             Self::Http1(session) => session.write_continue().await.map_err(http1_write),
-            // Clients of HTTP/2 do not wait: the flow control window is open.
-            Self::Http2(_) => Ok(()),
+            // Clients of HTTP/2 do not wait: the flow control window is open. The body of a message has arrived.
+            Self::Http2(_) | Self::WebSocket(_) => Ok(()),
         }
     }
 
@@ -161,6 +178,8 @@ impl CallerSession {
                 let written = session.write_response_header(head, false);
                 written.map_err(http2_write)
             }
+            // Boxed, so that it does not enlarge the future of every exchange.
+            Self::WebSocket(session) => Box::pin(session.write_head(status, headers)).await,
         }
     }
 
@@ -175,6 +194,7 @@ impl CallerSession {
         match self {
             Self::Http1(session) => session.write_body(data, is_end).await.map_err(http1_write),
             Self::Http2(session) => session.write_body(data, is_end).await.map_err(http2_write),
+            Self::WebSocket(session) => Box::pin(session.write_body(data, is_end)).await,
         }
     }
 
@@ -184,6 +204,7 @@ impl CallerSession {
             Self::Http1(session) => session.until_client_leaves().await,
             // An error is that of a caller who left.
             Self::Http2(session) => drop(session.read_body_or_idle(true).await),
+            Self::WebSocket(session) => Box::pin(session.until_caller_leaves()).await,
         }
     }
 
@@ -192,6 +213,7 @@ impl CallerSession {
         match self {
             Self::Http1(session) => session.shutdown().await,
             Self::Http2(session) => session.shutdown(),
+            Self::WebSocket(session) => session.abandon(),
         }
     }
 }

@@ -194,6 +194,7 @@ impl ExchangeRecord {
             status,
             settlement: settlement.name(),
             streamed: self.streamed,
+            is_over_websocket: downstream.session().is_websocket(),
             attempts: self.attempts,
             failed_attempts: &self.failed_attempts,
             credential: self.key.map(|key| key + 1),

@@ -1,7 +1,7 @@
 //! Additional checks of an HTTP/2 request head, where the HTTP/2 library is lenient.
 
 use super::{bad, is_host};
-use crate::listen::http2::{MALFORMED, MalformedHeadReason};
+use headgate_http2_inspection::{MALFORMED, MalformedHeadReason};
 use headgate_protocol::digits::parse_digits;
 use headgate_protocol::fault::Fault;
 use http::{HeaderMap, Uri, header};

@@ -1,24 +1,10 @@
 //! Reads a client's HTTP/2 connection, and rejects what is malformed, too large or too slow before it is stored.
 
 mod connection;
-mod field;
-mod frame;
-mod header_block;
-mod hpack;
-mod huffman;
-mod inspector;
-mod output;
-mod static_table;
-mod stream_states;
-#[cfg(test)]
-mod tests;
 
 pub(crate) use connection::InspectedConnection;
-pub(crate) use field::{FIELDS_MAX, MalformedHeadReason};
-pub(crate) use inspector::MALFORMED;
 
-use inspector::Http2Inspector;
-use output::OutputFrameTracker;
+use headgate_http2_inspection::{Http2Inspector, OutputFrameTracker};
 use pingora_core::protocols::Stream;
 use pingora_timeout::fast_timeout::fast_sleep;
 use std::future::Future;

@@ -12,6 +12,7 @@ pub(super) fn router(patterns: &[&str]) -> Router {
         timeouts: TimeoutOverrides::default(),
         failover: Failover::new(&FailoverConfig::default()),
         traced_messages: MessageTracePolicy::default(),
+        websocket: None,
         translation: None,
         pattern: MethodPathPattern::parse(pattern).unwrap(),
     });

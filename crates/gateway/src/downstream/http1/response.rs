@@ -89,6 +89,7 @@ impl Http1ServerSession {
         let body = ResponseBodyFraming::declared_by(status, headers, is_head_request);
         self.keeps_connection &= body != ResponseBodyFraming::Connection;
         let connection = match self.keeps_connection {
+            _ if status == StatusCode::SWITCHING_PROTOCOLS => "upgrade",
             true => "keep-alive",
             // The client must change the protocol, on another connection.
             false if headers.contains_key(header::UPGRADE) => "upgrade, close",

@@ -23,7 +23,10 @@ pub enum ResponseBodyFraming {
 impl ResponseBodyFraming {
     /// The framing that a head declares.
     pub fn declared_by(status: StatusCode, headers: &HeaderMap, is_head_request: bool) -> Self {
-        let has_none = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let has_none = matches!(
+            status,
+            StatusCode::SWITCHING_PROTOCOLS | StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
+        );
         if has_none || is_head_request {
             return Self::Ended;
         }

@@ -15,7 +15,7 @@ const GAPS_MAX: usize = 8;
 
 /// The states of the streams of one connection.
 #[derive(Debug, Default)]
-pub(super) struct ClientStreamStates {
+pub struct ClientStreamStates {
     open: HashMap<u32, OpenStreamEndedSide, RandomState>,
     /// The streams that closed last.
     closed: VecDeque<(u32, StreamCloseCause)>,
@@ -43,7 +43,7 @@ enum StreamCloseCause {
 
 /// The state of a stream, as far as it decides what the client may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ClientStreamState {
+pub enum ClientStreamState {
     /// The client has not used this id or a higher one.
     Idle,
     /// The client has not used this id, but a higher one.
@@ -151,7 +151,7 @@ fn push_bounded<T>(entries: &mut VecDeque<T>, entry: T, most: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::listen::http2::frame::{DATA, FRAME_HEAD_BYTES, HEADERS};
+    use crate::frame::{DATA, FRAME_HEAD_BYTES, HEADERS};
 
     fn frame(kind: u8, ends: bool, stream: u32) -> FrameHead {
         let mut head = [0; FRAME_HEAD_BYTES];

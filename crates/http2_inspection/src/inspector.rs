@@ -15,7 +15,7 @@ use super::hpack::{CompressionError, HpackFieldInspector};
 use super::stream_states::{ClientStreamState, ClientStreamStates};
 
 /// The field that is appended to a malformed head. A client that sends this field gets its own request rejected.
-pub(crate) const MALFORMED: &str = "headgate-malformed";
+pub const MALFORMED: &str = "headgate-malformed";
 
 const PREFACE_BYTES: usize = 24;
 /// Capacity that is kept for an incomplete frame.
@@ -32,7 +32,7 @@ const LARGE_FIELD_BYTES: usize = 60;
 
 /// Follows the bytes of one connection, starting with the preface.
 #[derive(Debug)]
-pub(super) struct Http2Inspector {
+pub struct Http2Inspector {
     /// Number of following bytes that pass without inspection.
     pass: usize,
     /// Number of following bytes that the library does not get.

@@ -3,7 +3,7 @@
 /// Size of a field in addition to its name and value (RFC 9113, section 6.5.2).
 const FIELD_OVERHEAD: usize = 32;
 /// Maximum number of fields of a request; real clients send about thirty.
-pub(crate) const FIELDS_MAX: usize = 100;
+pub const FIELDS_MAX: usize = 100;
 
 /// The kinds of field names that the checks distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(super) enum FieldNameKind {
 
 /// Why a request head is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MalformedHeadReason {
+pub enum MalformedHeadReason {
     Fragment,
     NoSlash,
     TargetCharacter,
@@ -75,11 +75,11 @@ impl MalformedHeadReason {
     }
 
     /// The error of a digit in [`super::MALFORMED`].
-    pub(crate) fn from_digit(digit: &[u8]) -> Option<Self> {
+    pub fn from_digit(digit: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|known| [known.digit()] == digit)
     }
 
-    pub(crate) fn message(self) -> &'static str {
+    pub fn message(self) -> &'static str {
         match self {
             Self::Fragment => "`:path` must not have a fragment; remove `#` and what follows",
             Self::NoSlash => "`:path` must begin with `/`",

@@ -6,7 +6,7 @@ use std::io::IoSlice;
 
 /// The position in the library's output.
 #[derive(Debug, Default)]
-pub(super) struct OutputFrameTracker {
+pub struct OutputFrameTracker {
     head: [u8; FRAME_HEAD_BYTES],
     head_bytes: usize,
     /// Number of bytes left of the payload of the current frame.
@@ -60,8 +60,8 @@ impl OutputFrameTracker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::listen::http2::frame::{ErrorCode, push_goaway, push_reset};
-    use crate::listen::http2::stream_states::ClientStreamState;
+    use crate::frame::{ErrorCode, push_goaway, push_reset};
+    use crate::stream_states::ClientStreamState;
 
     #[test]
     fn frames_are_followed_in_pieces_of_any_size() {

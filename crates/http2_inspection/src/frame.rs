@@ -27,7 +27,7 @@ pub(super) enum ErrorCode {
 
 /// The head of a frame.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FrameHead {
+pub struct FrameHead {
     /// Length of the payload in bytes.
     pub payload: usize,
     pub kind: u8,

@@ -1,0 +1,156 @@
+//! One request of a WebSocket: the head of the handshake with a body of its own, and a response in parts.
+
+use crate::deadline::{DeadlineElapsed, in_time};
+use crate::fault_from;
+use bytes::Bytes;
+use headgate_protocol::fault::Fault;
+use headgate_websocket::handshake::remove_handshake_fields;
+use headgate_websocket::response_parts::{ExchangePart, ExchangePartSender, NoReceiver};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use pingora_core::protocols::tls::SslDigest;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What all requests of a WebSocket have in common.
+pub struct WebSocketOrigin {
+    head: Parts,
+    tls: Option<Arc<SslDigest>>,
+    peer: Option<SocketAddr>,
+}
+
+/// A request of a WebSocket.
+pub struct WebSocketRequestSession {
+    origin: Arc<WebSocketOrigin>,
+    head: Parts,
+    body: Bytes,
+    /// `None` once the response has ended.
+    response: Option<ExchangePartSender>,
+    status: Option<StatusCode>,
+    write_timeout: Duration,
+}
+
+impl WebSocketOrigin {
+    /// `head` is that of the handshake.
+    pub fn new(mut head: Parts, tls: Option<Arc<SslDigest>>, peer: Option<SocketAddr>) -> Self {
+        remove_handshake_fields(&mut head.headers);
+        head.method = Method::POST;
+        let json = HeaderValue::from_static("application/json");
+        head.headers.insert(header::CONTENT_TYPE, json);
+        Self { head, tls, peer }
+    }
+}
+
+impl WebSocketRequestSession {
+    /// The request with `body`, whose response goes to `response`.
+    pub fn new(origin: Arc<WebSocketOrigin>, body: Bytes, response: ExchangePartSender) -> Self {
+        let mut head = origin.head.clone();
+        let length = HeaderValue::from(body.len());
+        head.headers.insert(header::CONTENT_LENGTH, length);
+        Self {
+            origin,
+            head,
+            body,
+            response: Some(response),
+            status: None,
+            write_timeout: Duration::MAX,
+        }
+    }
+
+    pub fn head(&self) -> &Parts {
+        &self.head
+    }
+
+    pub fn take_headers(&mut self) -> HeaderMap {
+        std::mem::take(&mut self.head.headers)
+    }
+
+    pub fn tls(&self) -> Option<Arc<SslDigest>> {
+        self.origin.tls.clone()
+    }
+
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.origin.peer
+    }
+
+    pub fn response_status(&self) -> Option<StatusCode> {
+        self.status
+    }
+
+    pub fn set_write_timeout(&mut self, timeout: Duration) {
+        self.write_timeout = timeout;
+    }
+
+    pub fn has_unread_body(&self) -> bool {
+        !self.body.is_empty()
+    }
+
+    /// The whole body; `None` once it was taken.
+    pub fn take_body(&mut self) -> Option<Bytes> {
+        let body = std::mem::take(&mut self.body);
+        (!body.is_empty()).then_some(body)
+    }
+
+    /// Passes the head of the response on.
+    ///
+    /// # Errors
+    /// The connection is gone, or the caller does not read.
+    pub async fn write_head(
+        &mut self,
+        status: StatusCode,
+        headers: HeaderMap,
+    ) -> Result<(), Fault> {
+        self.status = Some(status);
+        self.send(ExchangePart::Head(status, headers)).await
+    }
+
+    /// Passes a piece of the response's body on, and its end after the last one.
+    ///
+    /// # Errors
+    /// The connection is gone, or the caller does not read.
+    pub async fn write_body(&mut self, data: Bytes, is_end: bool) -> Result<(), Fault> {
+        if !data.is_empty() {
+            self.send(ExchangePart::Body(data)).await?;
+        }
+        match is_end {
+            true => self.finish().await,
+            false => Ok(()),
+        }
+    }
+
+    /// Ends the response.
+    ///
+    /// # Errors
+    /// The connection is gone, or the caller does not read.
+    pub async fn finish(&mut self) -> Result<(), Fault> {
+        if self.response.is_some() {
+            self.send(ExchangePart::End).await?;
+            self.response = None;
+        }
+        Ok(())
+    }
+
+    /// Breaks the response off.
+    pub fn abandon(&mut self) {
+        self.response = None;
+    }
+
+    /// Waits until the connection is gone.
+    pub async fn until_caller_leaves(&self) {
+        if let Some(response) = &self.response {
+            response.until_receiver_is_gone().await;
+        }
+    }
+
+    async fn send(&self, part: ExchangePart) -> Result<(), Fault> {
+        let Some(response) = &self.response else {
+            return Err(fault_from::gone());
+        };
+        match in_time(self.write_timeout, response.send(part)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(NoReceiver)) => Err(fault_from::gone()),
+            Err(DeadlineElapsed) => Err(fault_from::slow_client()),
+        }
+    }
+}

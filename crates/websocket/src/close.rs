@@ -1,0 +1,59 @@
+//! Why a WebSocket is closed, with the codes of RFC 6455, section 7.4.1.
+
+/// The reason of a close frame that the gateway sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// The gateway stops.
+    Stopping,
+    /// The WebSocket has reached its maximum age.
+    Aged,
+    /// A frame is malformed.
+    Malformed,
+    /// A message is binary.
+    Binary,
+    /// A text is no UTF-8.
+    InvalidText,
+    /// The key of the caller is no longer valid, or its budget is used up.
+    Refused,
+    /// A message is larger than the route allows.
+    TooLarge,
+}
+
+impl CloseReason {
+    pub fn code(self) -> u16 {
+        match self {
+            Self::Stopping | Self::Aged => 1001,
+            Self::Malformed => 1002,
+            Self::Binary => 1003,
+            Self::InvalidText => 1007,
+            Self::Refused => 1008,
+            Self::TooLarge => 1009,
+        }
+    }
+
+    /// The name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stopping => "stopping",
+            Self::Aged => "age",
+            Self::Malformed => "malformed",
+            Self::Binary => "binary",
+            Self::InvalidText => "invalid_text",
+            Self::Refused => "refused",
+            Self::TooLarge => "too_large",
+        }
+    }
+
+    /// The text of the close frame; at most 123 bytes.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Stopping => "the gateway is restarting; connect again",
+            Self::Aged => "the connection has reached its maximum age; connect again",
+            Self::Malformed => "malformed frame",
+            Self::Binary => "messages must be text",
+            Self::InvalidText => "a text message must be UTF-8",
+            Self::Refused => "the key is not valid any more, or its budget is used up",
+            Self::TooLarge => "the message is larger than this path allows",
+        }
+    }
+}
