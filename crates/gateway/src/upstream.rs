@@ -44,6 +44,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// Maximum number of idle connections, for all channels together.
 const POOL_CONNECTIONS_MAX: usize = 1024;
@@ -141,7 +142,7 @@ impl UpstreamClient {
     }
 
     /// A connection to `channel`: from the pool of any of its addresses if `source` allows that, otherwise a new one to
-    /// the first address that accepts it.
+    /// the first address that accepts it. The future is dropped at `deadline`.
     ///
     /// # Errors
     /// [`FaultKind::Connect`]: DNS lookup failed, or no address accepted a connection.
@@ -150,6 +151,7 @@ impl UpstreamClient {
         channel: &Channel,
         credential: Option<&Credential>,
         source: ConnectionReusePolicy,
+        deadline: Instant,
     ) -> Result<Box<UpstreamConnection>, Fault> {
         let provider = self.provider(channel, credential).await?;
         if source == ConnectionReusePolicy::Pool
@@ -157,7 +159,7 @@ impl UpstreamClient {
         {
             return Ok(connection);
         }
-        self.dial(channel, &provider).await
+        self.dial(channel, &provider, deadline).await
     }
 
     async fn pooled(&self, provider: &ChannelPeers) -> Option<Box<UpstreamConnection>> {
@@ -175,10 +177,12 @@ impl UpstreamClient {
         &self,
         channel: &Channel,
         provider: &ChannelPeers,
+        deadline: Instant,
     ) -> Result<Box<UpstreamConnection>, Fault> {
         let mut unfinished = DialDeadlineLogGuard {
             channel: &channel.name,
             addresses: &provider.peers,
+            deadline,
             over: false,
         };
         let raced = dial::race(provider.in_order(), |(index, peer)| async move {
@@ -302,12 +306,14 @@ fn preferred_among(addresses: &[IpAddr], last: Option<IpAddr>) -> usize {
 struct DialDeadlineLogGuard<'a> {
     channel: &'a str,
     addresses: &'a [Arc<UpstreamPeer>],
+    /// The race may also end before it, since the caller has left.
+    deadline: Instant,
     over: bool,
 }
 
 impl Drop for DialDeadlineLogGuard<'_> {
     fn drop(&mut self) {
-        if !self.over {
+        if !self.over && Instant::now() >= self.deadline {
             let addresses: Vec<String> = self
                 .addresses
                 .iter()

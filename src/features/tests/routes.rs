@@ -43,6 +43,41 @@ fn a_route_may_have_several_paths() {
 }
 
 #[test]
+fn websockets_are_for_posts_of_the_responses_protocol() {
+    let routes = |route: &str| {
+        let text = format!(
+            "channels: {{c: {{base_url: 'https://p.example/v1', protocols: [chat, responses], models: {{m: n}}}}}}
+callers: [{{name: ann, key_sha256: 'f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7', models: ['*']}}]
+routes: [{{name: one, {route}, request: [require_json, authenticate, route_model]}}]
+"
+        );
+        let problems = build_text(&text).err().unwrap_or_default();
+        let paths = problems.into_iter().map(|problem| problem.path);
+        paths.collect::<Vec<String>>()
+    };
+    for (route, paths) in [
+        ("match: POST /r, protocol: responses, websocket: {}", vec![]),
+        (
+            "match: POST /r, protocol: chat, websocket: {}",
+            vec!["routes[0].websocket"],
+        ),
+        (
+            "match: ['POST /r', 'PUT /s'], protocol: responses, websocket: {}",
+            vec!["routes[0].websocket"],
+        ),
+        (
+            "match: POST /r, protocol: responses, websocket: {ping_interval: 10ms, max_age: 20ms}",
+            vec![
+                "routes[0].websocket.ping_interval",
+                "routes[0].websocket.max_age",
+            ],
+        ),
+    ] {
+        assert_eq!(routes(route), paths, "{route}");
+    }
+}
+
+#[test]
 fn an_error_in_one_of_several_paths_is_reported_with_its_place() {
     let built = build("[GET /a, GET /b]").unwrap();
     let [warning] = &built.warnings.shown[..] else {

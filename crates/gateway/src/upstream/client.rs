@@ -109,7 +109,8 @@ impl UpstreamClient {
         left: Duration,
     ) -> Result<Box<UpstreamConnection>, Fault> {
         let max_wait = timeout.min(left);
-        let connecting = self.connect(target.channel, target.credential, source);
+        let deadline = Instant::now() + max_wait;
+        let connecting = self.connect(target.channel, target.credential, source, deadline);
         in_time(max_wait, pin!(connecting))
             .await
             .unwrap_or_else(|_| {

@@ -21,16 +21,15 @@ use headgate_protocol::Protocol;
 use headgate_protocol::caller_key::{API_KEY, X_API_KEY, X_GOOG_API_KEY};
 use headgate_protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, HeaderName};
-use key_place::{authorization_key, describe_misplaced_key, refuse, single_value};
+use key_place::{
+    INCORRECT_KEY, authorization_key, describe_misplaced_key, describe_unknown_key, refuse,
+    single_value,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::SystemTime;
 use token_holder::may_have_token;
-
-/// SDKs and developers search for "Incorrect API key provided".
-const INCORRECT_KEY: &str =
-    "Incorrect API key provided; check it, or ask the operator of this gateway for one";
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "authenticate",
@@ -162,7 +161,7 @@ impl AuthenticateFilter {
     ) -> Result<Arc<Caller>, Fault> {
         let key = self.key(headers, query)?;
         let caller = self.callers.find_by_key(key);
-        let caller = caller.ok_or_else(|| refuse(INCORRECT_KEY))?;
+        let caller = caller.ok_or_else(|| refuse(describe_unknown_key(key)))?;
         if let Some(key) = &caller.key {
             self.check_key(key, &caller, client)?;
         }

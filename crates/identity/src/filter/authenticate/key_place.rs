@@ -4,6 +4,14 @@ use headgate_protocol::credential_names::{member_names_credential, names_credent
 use headgate_protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, HeaderName, header};
 
+/// SDKs and developers search for "Incorrect API key provided".
+pub(super) const INCORRECT_KEY: &str =
+    "Incorrect API key provided; check it, or ask the operator of this gateway for one";
+/// How the schemes of AWS's signatures begin: `AWS4-HMAC-SHA256` and `AWS4-ECDSA-P256-SHA256`.
+const AWS_SCHEMES: &[u8] = b"AWS4-";
+/// How access tokens of Google begin.
+const GOOGLE_TOKENS: &[u8] = b"ya29.";
+
 /// Describes a header or query parameter that seems to hold the key but is not read.
 pub(super) fn describe_misplaced_key(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
     const NAME_BYTES_MAX: usize = 64;
@@ -47,11 +55,26 @@ pub(super) fn authorization_key<'h>(
     if (scheme.eq_ignore_ascii_case(b"bearer") || is_other()) && !key.trim_ascii().is_empty() {
         return Ok(Some(key.trim_ascii()));
     }
+    if scheme.starts_with(AWS_SCHEMES) {
+        return Err(refuse(
+            "a signature of AWS is no API key of this gateway; send `authorization: Bearer <key>`, as boto3 does with your key in AWS_BEARER_TOKEN_BEDROCK",
+        ));
+    }
     let others = others.iter().map(|other| format!(" or `{other} <key>`"));
     Err(refuse(format!(
         "header `authorization` must be `Bearer <key>`{}; another scheme or no key was received",
         others.collect::<String>()
     )))
+}
+
+/// What is wrong with a key that no caller has. Tokens of clouds are told by their form; nothing of the key is repeated.
+pub(super) fn describe_unknown_key(key: &[u8]) -> &'static str {
+    match key.starts_with(GOOGLE_TOKENS) {
+        true => {
+            "an access token of Google is no API key of this gateway; give the client your key in its place, such as `api_key` of google-genai"
+        }
+        false => INCORRECT_KEY,
+    }
 }
 
 /// The only value of a header. Two values are an error: different readers could authenticate different callers.
@@ -72,4 +95,30 @@ pub(super) fn single_value<'h>(
 /// The error for a request without a key that serves.
 pub(super) fn refuse(message: impl Into<String>) -> Fault {
     Fault::new(FaultKind::Unauthenticated, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_of_clouds_are_refused_with_what_to_send() {
+        let signature = "AWS4-HMAC-SHA256 Credential=AKIA1/20261129/eu-west-1/bedrock/aws4_request, SignedHeaders=host, Signature=ab";
+        let mut headers = HeaderMap::new();
+        headers.insert(header::AUTHORIZATION, signature.parse().unwrap());
+        let fault = authorization_key(&headers, &[]).unwrap_err();
+        assert!(
+            fault.message.contains("AWS_BEARER_TOKEN_BEDROCK"),
+            "{}",
+            fault.message
+        );
+        assert!(!fault.message.contains("AKIA1"), "{}", fault.message);
+        for (key, word) in [("ya29.a0Ab", "Google"), ("sk-eve", "Incorrect API key")] {
+            let message = describe_unknown_key(key.as_bytes());
+            assert!(
+                message.contains(word) && !message.contains(key),
+                "{message}"
+            );
+        }
+    }
 }

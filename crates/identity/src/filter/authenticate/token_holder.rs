@@ -1,7 +1,8 @@
 //! The caller of a request with a token: found at once if the token was verified before.
 
+use super::AuthenticateFilter;
+use super::key_place::INCORRECT_KEY;
 use super::key_place::refuse;
-use super::{AuthenticateFilter, INCORRECT_KEY};
 use crate::issuer::token_issuer::{AcceptedIssuers, TokenIssuers, UnverifiedToken};
 use crate::token::refusal::TokenRefusal;
 use crate::token::signed_token::has_token_form;
