@@ -9,7 +9,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields, default)]
 pub struct RouteWebSocketConfig {
     /// Memory for conversations that clients continue although the provider does not store them, for each WebSocket. Clients send
-    /// an older conversation once more. Default: 8MiB.
+    /// an older conversation once more. Default: 4MiB.
     pub history: ByteSize,
     /// A client that is silent for this long is pinged, and given up after as long again; at least 1s. Lower it where a load
     /// balancer closes idle connections earlier. Default: 30s.
@@ -21,7 +21,7 @@ pub struct RouteWebSocketConfig {
 impl Default for RouteWebSocketConfig {
     fn default() -> Self {
         Self {
-            history: ByteSize::mebibytes(8),
+            history: ByteSize::mebibytes(4),
             ping_interval: HumanDuration::seconds(30),
             max_age: HumanDuration::seconds(3600),
         }

@@ -34,7 +34,7 @@ pub(super) mod token_count;
 mod tracing_record;
 pub(super) mod translation;
 mod translation_summary;
-mod websocket_handshake;
+mod websocket_exchange;
 
 use super::downstream::upload::StreamingUpload;
 use super::downstream::{DownstreamSession, SpoolPolicyWithMetrics};
@@ -126,6 +126,9 @@ impl Exchange<'_> {
         }
         if let Some(reply) = count_locally(&route, &mut self.request)? {
             return self.reply(reply).await;
+        }
+        if self.downstream.session().is_warm_up() {
+            return self.reply(self.warm_up()?).await;
         }
         self.open.request().update(|details| {
             details.model = self.request.model().map(|model| model.name.clone());

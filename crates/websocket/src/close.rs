@@ -1,4 +1,29 @@
-//! Why a WebSocket is closed, with the codes of RFC 6455, section 7.4.1.
+//! Why a WebSocket ends, with the codes of RFC 6455, section 7.4.1.
+
+/// Why a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketEnd {
+    /// The client closed it, or it broke.
+    Client,
+    /// The client did not read what was sent to it.
+    WriteTimeout,
+    /// The client did not answer a ping.
+    IdleTimeout,
+    /// The gateway closes it.
+    Gateway(CloseReason),
+}
+
+impl SocketEnd {
+    /// The name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::WriteTimeout => "write_timeout",
+            Self::IdleTimeout => "idle_timeout",
+            Self::Gateway(reason) => reason.name(),
+        }
+    }
+}
 
 /// The reason of a close frame that the gateway sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +56,7 @@ impl CloseReason {
         }
     }
 
-    /// The name in metrics.
-    pub fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::Stopping => "stopping",
             Self::Aged => "age",
@@ -42,6 +66,11 @@ impl CloseReason {
             Self::Refused => "refused",
             Self::TooLarge => "too_large",
         }
+    }
+
+    /// Whether the gateway closes the connection of its own accord; otherwise for what the client has sent.
+    pub fn is_of_gateway(self) -> bool {
+        matches!(self, Self::Stopping | Self::Aged | Self::Refused)
     }
 
     /// The text of the close frame; at most 123 bytes.

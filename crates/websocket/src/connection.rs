@@ -1,21 +1,26 @@
 //! A WebSocket whose handshake was accepted: messages of limited size, writes within a time, pings and the closing handshake.
 
-use crate::close::CloseReason;
-use bytes::Bytes;
-use futures_util::{SinkExt, StreamExt};
+use crate::close::{CloseReason, SocketEnd};
+use crate::frame_reader::{ClientFrame, FrameReader};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use std::future::poll_fn;
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::task::ready;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::timeout;
-use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::error::CapacityError;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
-use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::time::{Instant, timeout, timeout_at};
+use tungstenite::protocol::frame::FrameHeader;
+use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 
-/// Size of the buffer for reads, in bytes, which each connection keeps.
-const READ_BUFFER: usize = 4 << 10;
-/// Maximum time for the closing handshake.
+/// Maximum number of bytes of a read.
+const READ_BYTES_MAX: usize = 8 << 10;
+/// Maximum time for the peer's part of the closing handshake, and between two pieces of what is discarded.
 const CLOSING: Duration = Duration::from_secs(2);
+/// Maximum number of bytes that are discarded after a close frame, so that the client receives it: if the connection closed with
+/// unread input, the kernel would send a reset.
+const DISCARD_BYTES_MAX: usize = 64 << 20;
 
 /// Limits of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +33,12 @@ pub struct WebSocketLimits {
 
 /// The gateway's side of a WebSocket.
 pub struct WebSocketConnection<S> {
-    stream: WebSocketStream<S>,
+    stream: S,
+    reader: FrameReader,
+    /// What is not written yet. Nothing is read before: a client that does not read must not fill it with answers to pings.
+    unsent: BytesMut,
+    /// When it has to be written.
+    send_deadline: Instant,
     write_timeout: Duration,
 }
 
@@ -38,27 +48,16 @@ pub enum SocketInput {
     Text(Bytes),
     /// A ping, which is answered, or a pong.
     Control,
-    /// The peer closed the connection, or it broke.
-    End,
 }
-
-/// The peer closed the connection, does not read, or it broke.
-#[derive(Debug, PartialEq, Eq)]
-pub struct ConnectionLoss;
 
 impl<S: AsyncRead + AsyncWrite + Unpin> WebSocketConnection<S> {
     /// The WebSocket on a stream, of which `received` was read after the handshake.
-    pub async fn new(stream: S, received: Vec<u8>, limits: WebSocketLimits) -> Self {
-        let config = WebSocketConfig::default()
-            .read_buffer_size(READ_BUFFER)
-            // Each message leaves at once.
-            .write_buffer_size(0)
-            .max_message_size(Some(limits.message_bytes_max))
-            .max_frame_size(Some(limits.message_bytes_max));
-        let role = Role::Server;
+    pub fn new(stream: S, received: BytesMut, limits: WebSocketLimits) -> Self {
         Self {
-            stream: WebSocketStream::from_partially_read(stream, received, role, Some(config))
-                .await,
+            stream,
+            reader: FrameReader::new(received, limits.message_bytes_max),
+            unsent: BytesMut::new(),
+            send_deadline: Instant::now(),
             write_timeout: limits.write_timeout,
         }
     }
@@ -66,27 +65,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocketConnection<S> {
     /// The next message. A call whose future is dropped loses none.
     ///
     /// # Errors
-    /// The peer sent what must not be sent; the connection is to be closed for it.
-    pub async fn receive(&mut self) -> Result<SocketInput, CloseReason> {
-        match self.stream.next().await {
-            Some(Ok(Message::Text(text))) => Ok(SocketInput::Text(text.into())),
-            Some(Ok(Message::Binary(_))) => Err(CloseReason::Binary),
-            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {
-                Ok(SocketInput::Control)
+    /// The connection has ended, or is to be closed for what the peer sent.
+    pub async fn receive(&mut self) -> Result<SocketInput, SocketEnd> {
+        loop {
+            self.send_unsent().await?;
+            match self.reader.next().map_err(SocketEnd::Gateway)? {
+                Some(ClientFrame::Text(text)) => return Ok(SocketInput::Text(text)),
+                Some(ClientFrame::Ping(payload)) => {
+                    self.push_frame(OpCode::Control(Control::Pong), &payload);
+                    return Ok(SocketInput::Control);
+                }
+                Some(ClientFrame::Pong) => return Ok(SocketInput::Control),
+                Some(ClientFrame::Close(payload)) => {
+                    self.push_frame(OpCode::Control(Control::Close), &payload);
+                    self.send_unsent().await?;
+                    let _ = self.stream.shutdown().await;
+                    return Err(SocketEnd::Client);
+                }
+                None if matches!(self.read().await, Ok(1..)) => {}
+                None => return Err(SocketEnd::Client),
             }
-            Some(Ok(Message::Close(_))) => {
-                // Sends the reply to it.
-                let _ = timeout(CLOSING, self.stream.flush()).await;
-                Ok(SocketInput::End)
-            }
-            Some(Err(Error::Utf8(_))) => Err(CloseReason::InvalidText),
-            Some(Err(Error::Capacity(CapacityError::MessageTooLong { .. }))) => {
-                Err(CloseReason::TooLarge)
-            }
-            Some(Err(Error::Protocol(error))) if !is_disconnect(&error) => {
-                Err(CloseReason::Malformed)
-            }
-            Some(Err(_)) | None => Ok(SocketInput::End),
         }
     }
 
@@ -94,44 +92,103 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocketConnection<S> {
     ///
     /// # Errors
     /// The peer is gone, or did not take the message in time.
-    pub async fn send_text(&mut self, text: Bytes) -> Result<(), ConnectionLoss> {
-        // Events are UTF-8, except for those of providers that cut characters.
-        let text = Utf8Bytes::try_from(text.clone())
-            .unwrap_or_else(|_| String::from_utf8_lossy(&text).into_owned().into());
-        self.send(Message::Text(text)).await
+    pub async fn send_text(&mut self, text: &[u8]) -> Result<(), SocketEnd> {
+        match std::str::from_utf8(text) {
+            Ok(_) => self.push_frame(OpCode::Data(Data::Text), text),
+            // Of a provider that cuts characters.
+            Err(_) => {
+                let text = String::from_utf8_lossy(text);
+                self.push_frame(OpCode::Data(Data::Text), text.as_bytes());
+            }
+        }
+        self.send_unsent().await
     }
 
     /// Sends a ping.
     ///
     /// # Errors
-    /// The peer is gone, or did not take the message in time.
-    pub async fn ping(&mut self) -> Result<(), ConnectionLoss> {
-        self.send(Message::Ping(Bytes::new())).await
+    /// The peer is gone, or did not take it in time.
+    pub async fn ping(&mut self) -> Result<(), SocketEnd> {
+        self.push_frame(OpCode::Control(Control::Ping), b"");
+        self.send_unsent().await
     }
 
     /// Sends a close frame, and waits shortly for the peer's.
     pub async fn close(mut self, reason: CloseReason) {
-        let frame = CloseFrame {
-            code: CloseCode::from(reason.code()),
-            reason: Utf8Bytes::from_static(reason.text()),
-        };
-        let closing = async {
-            // A peer that is gone needs no close frame.
-            let _ = self.stream.close(Some(frame)).await;
-            while let Some(Ok(_)) = self.stream.next().await {}
-        };
-        let _ = timeout(CLOSING, closing).await;
-    }
-
-    async fn send(&mut self, message: Message) -> Result<(), ConnectionLoss> {
-        match timeout(self.write_timeout, self.stream.send(message)).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(ConnectionLoss),
+        let payload = [&reason.code().to_be_bytes(), reason.text().as_bytes()].concat();
+        self.push_frame(OpCode::Control(Control::Close), &payload);
+        if self.send_unsent().await.is_err() {
+            return;
+        }
+        if reason.is_of_gateway() {
+            let replied = async { while self.receive().await.is_ok() {} };
+            let _ = timeout(CLOSING, replied).await;
+        } else {
+            // What follows a malformed frame is no frame.
+            self.discard().await;
         }
     }
-}
 
-fn is_disconnect(error: &tokio_tungstenite::tungstenite::error::ProtocolError) -> bool {
-    use tokio_tungstenite::tungstenite::error::ProtocolError;
-    matches!(error, ProtocolError::ResetWithoutClosingHandshake)
+    async fn discard(&mut self) {
+        let _ = self.stream.shutdown().await;
+        let mut discarded = 0;
+        while discarded < DISCARD_BYTES_MAX {
+            let mut scratch = [0; READ_BYTES_MAX];
+            let reading = tokio::io::AsyncReadExt::read(&mut self.stream, &mut scratch);
+            match timeout(CLOSING, reading).await {
+                Ok(Ok(count @ 1..)) => discarded += count,
+                _ => return,
+            }
+        }
+    }
+
+    /// Reads what has arrived; 0 at the end of the connection. A connection that waits has no memory for it.
+    async fn read(&mut self) -> io::Result<usize> {
+        poll_fn(|context| {
+            let mut scratch = [MaybeUninit::uninit(); READ_BYTES_MAX];
+            let mut read = ReadBuf::uninit(&mut scratch);
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut read))?;
+            self.reader.push(read.filled());
+            Ok(read.filled().len()).into()
+        })
+        .await
+    }
+
+    /// Adds a frame to what is sent next.
+    fn push_frame(&mut self, opcode: OpCode, payload: &[u8]) {
+        if self.unsent.is_empty() {
+            self.send_deadline = Instant::now() + self.write_timeout;
+        }
+        let header = FrameHeader {
+            opcode,
+            ..FrameHeader::default()
+        };
+        let length = payload.len() as u64;
+        self.unsent.reserve(header.len(length) + payload.len());
+        // Writing to memory does not fail.
+        let _ = header.format(length, &mut (&mut self.unsent).writer());
+        self.unsent.extend_from_slice(payload);
+    }
+
+    /// Writes what is unsent. A call whose future is dropped is continued by the next one.
+    async fn send_unsent(&mut self) -> Result<(), SocketEnd> {
+        if self.unsent.is_empty() {
+            return Ok(());
+        }
+        let (stream, unsent) = (&mut self.stream, &mut self.unsent);
+        let sending = async {
+            while unsent.has_remaining() {
+                if stream.write_buf(unsent).await? == 0 {
+                    return Err(io::ErrorKind::WriteZero.into());
+                }
+            }
+            *unsent = BytesMut::new();
+            stream.flush().await
+        };
+        match timeout_at(self.send_deadline, sending).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(SocketEnd::Client),
+            Err(_) => Err(SocketEnd::WriteTimeout),
+        }
+    }
 }

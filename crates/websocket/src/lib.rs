@@ -2,6 +2,7 @@
 
 pub mod close;
 pub mod connection;
+mod frame_reader;
 pub mod handshake;
 pub mod response_parts;
 pub mod responses;

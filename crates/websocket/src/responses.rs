@@ -9,29 +9,28 @@ mod output_items;
 mod response_create;
 mod response_relay;
 mod stream_id;
-mod warm_up;
+pub mod warm_up;
 
-use crate::close::CloseReason;
-use crate::connection::{ConnectionLoss, SocketInput, WebSocketConnection};
+use crate::close::{CloseReason, SocketEnd};
+use crate::connection::{SocketInput, WebSocketConnection};
 use crate::response_parts::{ExchangePartSender, exchange_parts};
 use bytes::Bytes;
 use client_event::ClientEvent;
-use conversation::{CompletedResponse, ConversationHistory, ConversationNode, KnownResponse};
+use conversation::{ConversationHistory, KnownResponse};
 use error_event::ErrorEvent;
 use headgate_protocol::fault::{Fault, FaultKind};
 use lanes::ResponseLanes;
 use response_create::ResponseCreate;
 use response_relay::{ContinuedConversation, ResponseEnding, ResponseOutput, ResponseRelay};
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::time::Duration;
 use stream_id::StreamId;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::{Id, JoinError, JoinSet};
-use tokio::time::{Instant, sleep_until};
-use warm_up::WarmUpResponse;
+use tokio::time::{Instant, sleep};
 
 /// Number of messages that may wait for a slow connection.
 const WAITING_MESSAGES: usize = 8;
@@ -51,23 +50,25 @@ pub struct ResponsesSocketLimits {
 
 /// What runs the exchanges of a WebSocket.
 pub trait SocketExchanges {
-    /// The exchange of a request of the responses protocol with this body. It goes on if the receiver of its response is gone,
+    /// The exchange of a request of the responses protocol with this body. A warm-up is checked like any other, and is not sent to a
+    /// provider: its response is a [`WarmUpResponse`](warm_up::WarmUpResponse). It goes on if the receiver of its response is gone,
     /// until it has settled.
     fn run(
         &self,
         body: Bytes,
+        is_warm_up: bool,
         response: ExchangePartSender,
     ) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
-/// Serves a WebSocket until it ends; returns why the gateway closed it, `None` if the client did. When `stopping` is ready, no
+/// Serves a WebSocket until it ends; returns why. When `stopping` is ready, no
 /// further request begins.
 pub async fn serve_responses<S, E>(
     connection: WebSocketConnection<S>,
     exchanges: E,
     limits: ResponsesSocketLimits,
     stopping: impl Future<Output = ()>,
-) -> Option<CloseReason>
+) -> SocketEnd
 where
     S: AsyncRead + AsyncWrite + Unpin,
     E: SocketExchanges,
@@ -114,7 +115,7 @@ struct RunningResponses<E> {
 enum SocketEvent {
     Output(ResponseOutput),
     Ended(Result<(Id, ResponseEnding), JoinError>),
-    Input(Result<SocketInput, CloseReason>),
+    Input(Result<SocketInput, SocketEnd>),
     IdleTimeout,
     Closing(CloseReason),
 }
@@ -123,8 +124,8 @@ enum SocketEvent {
 type OwnMessages = Vec<Bytes>;
 
 impl<S: AsyncRead + AsyncWrite + Unpin, E: SocketExchanges> ResponsesSocket<S, E> {
-    async fn serve(mut self, stopping: impl Future<Output = ()>) -> Option<CloseReason> {
-        let closed = self.exchange_messages(stopping).await.ok();
+    async fn serve(mut self, stopping: impl Future<Output = ()>) -> SocketEnd {
+        let Err(end) = self.exchange_messages(stopping).await;
         let Self {
             connection,
             output,
@@ -132,76 +133,80 @@ impl<S: AsyncRead + AsyncWrite + Unpin, E: SocketExchanges> ResponsesSocket<S, E
         } = self;
         // Running exchanges notice that nobody waits for their responses.
         drop(output);
-        if let Some(reason) = closed {
+        if let SocketEnd::Gateway(reason) = end {
             connection.close(reason).await;
         }
         responses.settle().await;
-        closed
+        end
     }
 
     /// Receives and sends until the connection is to be closed.
     ///
     /// # Errors
-    /// The client is gone.
+    /// Why it ends.
     async fn exchange_messages(
         &mut self,
         stopping: impl Future<Output = ()>,
-    ) -> Result<CloseReason, ConnectionLoss> {
+    ) -> Result<Infallible, SocketEnd> {
         let limits = self.responses.limits;
-        let begun = Instant::now();
         let mut stopping = pin!(stopping);
-        let mut heard = begun;
+        let mut aged = pin!(sleep(limits.age_max));
+        let mut idle = pin!(sleep(limits.ping_interval));
         let mut is_pinged = false;
         loop {
             if let Some(reason) = self.responses.closing
                 && self.responses.lanes.is_idle()
             {
                 self.send_remaining().await?;
-                return Ok(reason);
+                return Err(SocketEnd::Gateway(reason));
             }
             let is_open = self.responses.closing.is_none();
             let event = tokio::select! {
                 // In this order, so that a request that comes after the reason to close is not begun.
                 biased;
                 () = stopping.as_mut(), if is_open => SocketEvent::Closing(CloseReason::Stopping),
-                () = sleep_until(begun + limits.age_max), if is_open => SocketEvent::Closing(CloseReason::Aged),
+                () = aged.as_mut(), if is_open => SocketEvent::Closing(CloseReason::Aged),
                 Some(ended) = self.responses.tasks.join_next_with_id() => SocketEvent::Ended(ended),
                 input = self.connection.receive() => SocketEvent::Input(input),
                 Some(output) = self.output.recv() => SocketEvent::Output(output),
-                () = sleep_until(heard + limits.ping_interval) => SocketEvent::IdleTimeout,
+                () = idle.as_mut() => SocketEvent::IdleTimeout,
             };
             let messages = match event {
                 SocketEvent::Output(output) => {
                     self.pass_on(output).await?;
                     continue;
                 }
-                SocketEvent::Ended(ended) => self.responses.end(ended),
-                SocketEvent::Input(Ok(SocketInput::End)) => return Err(ConnectionLoss),
-                SocketEvent::Input(Err(reason)) => return Ok(reason),
-                SocketEvent::Input(Ok(input)) => {
-                    (heard, is_pinged) = (Instant::now(), false);
-                    match input {
+                SocketEvent::Ended(ended) => {
+                    // Its last messages may still wait.
+                    self.send_remaining().await?;
+                    self.responses.end(ended)
+                }
+                SocketEvent::Input(input) => {
+                    idle.as_mut().reset(Instant::now() + limits.ping_interval);
+                    is_pinged = false;
+                    match input? {
                         SocketInput::Text(text) => self.responses.receive(text),
                         _ => continue,
                     }
                 }
-                SocketEvent::IdleTimeout if is_pinged => return Err(ConnectionLoss),
+                SocketEvent::IdleTimeout if is_pinged => return Err(SocketEnd::IdleTimeout),
                 SocketEvent::IdleTimeout => {
-                    (heard, is_pinged) = (Instant::now(), true);
+                    idle.as_mut().reset(Instant::now() + limits.ping_interval);
+                    is_pinged = true;
                     self.connection.ping().await?;
                     continue;
                 }
                 SocketEvent::Closing(reason) => self.responses.close(reason),
             };
             for message in messages {
-                self.connection.send_text(message).await?;
+                self.connection.send_text(&message).await?;
             }
         }
     }
 
-    async fn pass_on(&mut self, output: ResponseOutput) -> Result<(), ConnectionLoss> {
+    async fn pass_on(&mut self, output: ResponseOutput) -> Result<(), SocketEnd> {
         match output {
-            ResponseOutput::Message(message) => self.connection.send_text(message).await,
+            ResponseOutput::Message(message) => self.connection.send_text(&message).await,
             ResponseOutput::Completed(completed) => {
                 self.responses.history.add(completed);
                 Ok(())
@@ -210,8 +215,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin, E: SocketExchanges> ResponsesSocket<S, E
     }
 
     /// Sends what responses that have ended left behind.
-    async fn send_remaining(&mut self) -> Result<(), ConnectionLoss> {
-        while let Ok(output) = self.output.try_recv() {
+    async fn send_remaining(&mut self) -> Result<(), SocketEnd> {
+        for _ in 0..WAITING_MESSAGES {
+            let Ok(output) = self.output.try_recv() else {
+                break;
+            };
             self.pass_on(output).await?;
         }
         Ok(())
@@ -257,18 +265,10 @@ impl<E: SocketExchanges> RunningResponses<E> {
             Some(KnownResponse::Known(node)) => Some(node),
             Some(KnownResponse::Forgotten) => return Some(vec![not_found(stream)]),
         };
-        if request.is_warm_up() {
-            return Some(match WarmUpResponse::new(request) {
-                Ok(response) => self.add_warm_up(request, parent, response),
-                Err(error) => {
-                    tracing::error!(%error, "no random numbers for the id of a response");
-                    let fault = Fault::new(FaultKind::Internal, "internal error; try again");
-                    vec![ErrorEvent::from_fault(&fault).encode(stream)]
-                }
-            });
-        }
         let body = request.http_body(parent.as_deref());
-        let conversation = (!request.is_stored()).then(|| ContinuedConversation {
+        let is_warm_up = request.is_warm_up();
+        let is_kept_here = is_warm_up || !request.is_stored();
+        let conversation = is_kept_here.then(|| ContinuedConversation {
             parent,
             input: request.items(),
         });
@@ -278,32 +278,13 @@ impl<E: SocketExchanges> RunningResponses<E> {
             conversation,
         };
         let (sender, receiver) = exchange_parts();
-        let exchange = self.exchanges.run(body, sender);
+        let exchange = self.exchanges.run(body, is_warm_up, sender);
         let task = self.tasks.spawn(async move {
             let ((), ending) = tokio::join!(exchange, relay.run(receiver));
             ending
         });
         self.streams.insert(task.id(), request.stream.clone());
         None
-    }
-
-    fn add_warm_up(
-        &mut self,
-        request: &ResponseCreate,
-        parent: Option<Arc<ConversationNode>>,
-        response: WarmUpResponse,
-    ) -> OwnMessages {
-        let WarmUpResponse { id, events } = response;
-        self.history.add(CompletedResponse {
-            id,
-            parent,
-            items: request.items(),
-        });
-        let stream = request.stream.as_ref();
-        events
-            .into_iter()
-            .map(|event| response_relay::named(&event, stream))
-            .collect()
     }
 
     /// Notes the end of a response, and begins what has waited for it.

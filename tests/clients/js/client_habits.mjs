@@ -60,7 +60,7 @@ proves(GROUP, 'a WebSocket is told at once to POST', async () => {
     'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
   };
   const answer = await new Promise((resolve, reject) => {
-    const asked = request(`${BASE_URL}/v1/responses`, { headers });
+    const asked = request(`${BASE_URL}/v1/messages`, { headers });
     asked.on('response', resolve).on('upgrade', reject).on('error', reject).end();
   });
   equal('status', answer.statusCode, 426);

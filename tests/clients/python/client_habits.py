@@ -126,7 +126,7 @@ def a_base_url_without_its_version_is_told_the_path():
 
 @case
 def a_websocket_is_told_at_once_to_post():
-    url = BASE_URL.replace("http", "ws", 1) + "/v1/responses"
+    url = BASE_URL.replace("http", "ws", 1) + "/v1/messages"
     connect = lambda: websocket.create_connection(url, header=[f"Authorization: Bearer {KEY}"], timeout=10)
     error = raised(websocket.WebSocketBadStatusException, connect)
     equal("status", error.status_code, 426)

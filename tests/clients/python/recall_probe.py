@@ -10,7 +10,17 @@ import uuid
 
 import anthropic
 import openai
-from agents import Agent, ModelSettings, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
+from agents import (
+    Agent,
+    ModelSettings,
+    OpenAIChatCompletionsModel,
+    OpenAIProvider,
+    OpenAIResponsesModel,
+    RunConfig,
+    Runner,
+    function_tool,
+    set_tracing_disabled,
+)
 from langchain.agents import create_agent
 from langchain_anthropic import ChatAnthropic
 from langchain_openai import ChatOpenAI
@@ -184,6 +194,40 @@ def an_agent_of_openai_agents_recalls(kind, model, is_streamed):
         return running.final_output
 
     equal("answer", asyncio.run(run()), wanted)
+
+
+@cases(
+    **{
+        f"{channel}_{form}": (f"of-{channel}", form == "continued")
+        for channel in ("chat", "messages", "responses", *(f"strict-{vendor}" for vendor in VENDORS))
+        for form in ("whole", "continued")
+    }
+)
+def an_agent_of_openai_agents_recalls_over_a_websocket(model, is_continued):
+    set_tracing_disabled(True)
+    text, wanted = probe()
+    settings = ModelSettings(reasoning=Reasoning(effort="medium"), store=False, parallel_tool_calls=True, response_include=[SEALED])
+    agent = Agent(name="a", tools=[function_tool(look)], model=model, model_settings=settings)
+    asked = [{"role": "user", "content": [{"type": "input_text", "text": text}, *RESPONSES_CONTENT]}]
+    # Only the first question has the probe.
+    again = [{"role": "user", "content": "Look again."}]
+
+    async def run():
+        provider = OpenAIProvider(base_url=f"{URL}/v1", api_key=KEY, use_responses_websocket=True)
+        config = RunConfig(model_provider=provider)
+        try:
+            first = await Runner.run(agent, asked, run_config=config, auto_previous_response_id=is_continued)
+            if is_continued:
+                # Of the conversation, only the gateway has what came before.
+                continued = {"previous_response_id": first.last_response_id, "auto_previous_response_id": True}
+                second = await Runner.run(agent, again, run_config=config, **continued)
+            else:
+                second = await Runner.run(agent, [*first.to_input_list(), *again], run_config=config)
+            return first.final_output, second.final_output
+        finally:
+            await provider.aclose()
+
+    equal("answers", asyncio.run(run()), (wanted, wanted))
 
 
 def langchain_model(kind, model):

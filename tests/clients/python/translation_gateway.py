@@ -49,6 +49,7 @@ def routes(provider, simulator, listen="127.0.0.1:0", **route):
             "translate": [other for other in (*PROTOCOLS, *VENDORS) if other != protocol],
             "request": ["authenticate", "route_model", "validate"],
             "response": ["pass_sse", "meter_usage", "restore_model"],
+            **({"websocket": {}} if protocol == "responses" else {}),
             **route,
         }
 

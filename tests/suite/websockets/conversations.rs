@@ -90,6 +90,64 @@ async fn a_warm_up_asks_no_provider_and_its_input_precedes_the_next() {
 }
 
 #[tokio::test]
+async fn a_warm_up_is_checked_and_logged_like_any_request() {
+    let world = started().await;
+    let mut client = WebSocketClient::open(&world.gateway).await;
+    for (further, code) in [
+        (json!({"model": "nope"}), "model_not_found"),
+        (json!({"input": 5}), "invalid_value"),
+        (json!({"temperature": "hot"}), "invalid_value"),
+    ] {
+        let mut event = create("Prepare", further);
+        event["generate"] = false.into();
+        let error = client.ask(&event).await;
+        assert_eq!(error["error"]["code"], code, "{error}");
+    }
+    let last = client
+        .ask(&create("Prepare", json!({"generate": false})))
+        .await;
+    assert_eq!(last["type"], "response.completed", "{last}");
+    let is_warm_up = |line: &Value| line["websocket"] == true && line["status"] == 200;
+    let line = world.gateway.log_line(is_warm_up).await;
+    assert_eq!(
+        (&line["settlement"], &line["attempts"]),
+        (&json!("gateway_reply"), &json!(0)),
+        "{line}"
+    );
+    assert_eq!(world.simulator.records().await.len(), 0);
+}
+
+#[tokio::test]
+async fn what_follows_on_a_stream_comes_after_all_events_before_it() {
+    let world = started().await;
+    for _ in 0..40 {
+        let mut client = WebSocketClient::open(&world.gateway).await;
+        client.send(&create("First", json!({"store": false}))).await;
+        let created = client.event().await;
+        let id = &created["response"]["id"];
+        client
+            .send(&create(
+                "Second",
+                json!({"store": false, "previous_response_id": id}),
+            ))
+            .await;
+        client
+            .send(&create("Prepare", json!({"generate": false})))
+            .await;
+        let first = client.response().await;
+        assert_eq!(first.last().unwrap()["response"]["id"], *id);
+        let second = client.response().await;
+        assert_eq!(
+            second.last().unwrap()["type"],
+            "response.completed",
+            "{second:?}"
+        );
+        assert_eq!(client.response().await.len(), 2);
+    }
+    assert_eq!(received_items(&world).await.len(), 3);
+}
+
+#[tokio::test]
 async fn a_response_that_the_provider_has_stored_is_continued_there() {
     let world = started().await;
     let mut client = WebSocketClient::open(&world.gateway).await;

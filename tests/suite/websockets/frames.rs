@@ -252,6 +252,55 @@ async fn a_client_that_reads_nothing_is_given_up() {
 }
 
 #[tokio::test]
+async fn a_client_that_sends_pings_and_reads_no_answers_is_given_up() {
+    let world = TestSetup::with(|config| {
+        config::route(config, "responses")["websocket"] = json!({});
+        config["server"]["limits"] = json!({"write_timeout": "1s"});
+    })
+    .await;
+    let mut client = WebSocketClient::open(&world.gateway).await;
+    let pings = client_frame(PING, &[b'p'; 125]).repeat(1000);
+    // The gateway reads no further once its answers are not taken, and closes then.
+    while client.connection.send(&pings).await.is_ok() {}
+    let ended = async || {
+        let metrics = world.gateway.metrics().await;
+        let slow = metrics.sum(
+            "headgate_websockets_ended_total",
+            &[("reason", "write_timeout")],
+        );
+        (slow == 1.0).then_some(())
+    };
+    crate::harness::eventually("the end of the WebSocket", ended).await;
+}
+
+#[tokio::test]
+async fn an_idle_websocket_holds_no_memory_of_its_messages() {
+    let world = started().await;
+    let mut clients = Vec::new();
+    let before = world.gateway.process.anonymous_bytes();
+    for _ in 0..8 {
+        let mut client = WebSocketClient::open(&world.gateway).await;
+        let message = json!({"type": "x".repeat(16 << 20)}).to_string();
+        client.send_frame(TEXT, message.as_bytes()).await;
+        let error = client.event().await;
+        assert!(
+            error.to_string().len() < 1000,
+            "the error repeats the message"
+        );
+        clients.push(client);
+    }
+    let freed = async || {
+        let more = world
+            .gateway
+            .process
+            .anonymous_bytes()
+            .saturating_sub(before);
+        (more < 40 << 20).then_some(())
+    };
+    crate::harness::eventually("the memory of eight messages of 16 MiB", freed).await;
+}
+
+#[tokio::test]
 async fn a_silent_client_is_pinged_and_given_up_if_it_does_not_answer() {
     let world = with_websockets(json!({"ping_interval": "1s"})).await;
     let mut client = WebSocketClient::open(&world.gateway).await;

@@ -117,7 +117,7 @@ pub(super) const OUTSIDE: &[(&str, &[&str])] = &[
             "workers",
         ],
     ),
-    ("tokio_tungstenite", &["websocket"]),
+    ("tungstenite", &["websocket"]),
     ("wasmtime", &["wasm"]),
     ("x509_parser", &["config/snapshot"]),
 ];

@@ -45,6 +45,11 @@ impl CallerSession {
         matches!(self, Self::Http2(_))
     }
 
+    /// Whether this is a request of a WebSocket that only prepares a conversation.
+    pub fn is_warm_up(&self) -> bool {
+        matches!(self, Self::WebSocket(session) if session.is_warm_up())
+    }
+
     /// Whether this is a request of a WebSocket.
     pub fn is_websocket(&self) -> bool {
         matches!(self, Self::WebSocket(_))

@@ -25,6 +25,8 @@ pub struct WebSocketRequestSession {
     origin: Arc<WebSocketOrigin>,
     head: Parts,
     body: Bytes,
+    /// Whether nothing is to be generated.
+    is_warm_up: bool,
     /// `None` once the response has ended.
     response: Option<ExchangePartSender>,
     status: Option<StatusCode>,
@@ -38,13 +40,19 @@ impl WebSocketOrigin {
         head.method = Method::POST;
         let json = HeaderValue::from_static("application/json");
         head.headers.insert(header::CONTENT_TYPE, json);
+        remove_betas_of_websockets(&mut head.headers);
         Self { head, tls, peer }
     }
 }
 
 impl WebSocketRequestSession {
     /// The request with `body`, whose response goes to `response`.
-    pub fn new(origin: Arc<WebSocketOrigin>, body: Bytes, response: ExchangePartSender) -> Self {
+    pub fn new(
+        origin: Arc<WebSocketOrigin>,
+        body: Bytes,
+        is_warm_up: bool,
+        response: ExchangePartSender,
+    ) -> Self {
         let mut head = origin.head.clone();
         let length = HeaderValue::from(body.len());
         head.headers.insert(header::CONTENT_LENGTH, length);
@@ -52,10 +60,16 @@ impl WebSocketRequestSession {
             origin,
             head,
             body,
+            is_warm_up,
             response: Some(response),
             status: None,
             write_timeout: Duration::MAX,
         }
+    }
+
+    /// Whether the request only prepares a conversation.
+    pub fn is_warm_up(&self) -> bool {
+        self.is_warm_up
     }
 
     pub fn head(&self) -> &Parts {
@@ -152,5 +166,21 @@ impl WebSocketRequestSession {
             Ok(Err(NoReceiver)) => Err(fault_from::gone()),
             Err(DeadlineElapsed) => Err(fault_from::slow_client()),
         }
+    }
+}
+
+/// Removes what clients declare about their WebSocket, such as `responses_websockets=2026-02-06`: the provider gets a request of HTTP.
+fn remove_betas_of_websockets(headers: &mut HeaderMap) {
+    let http::header::Entry::Occupied(mut betas) = headers.entry("openai-beta") else {
+        return;
+    };
+    let declared = betas.get().to_str().unwrap_or_default().split(',');
+    let kept: Vec<&str> = declared
+        .map(str::trim)
+        .filter(|beta| !beta.starts_with("responses_websockets"))
+        .collect();
+    match HeaderValue::from_str(&kept.join(", ")) {
+        Ok(kept) if !kept.is_empty() => drop(betas.insert(kept)),
+        _ => drop(betas.remove()),
     }
 }

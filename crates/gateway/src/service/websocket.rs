@@ -51,9 +51,10 @@ impl SocketExchanges for WebSocketExchanges {
     fn run(
         &self,
         body: Bytes,
+        is_warm_up: bool,
         response: ExchangePartSender,
     ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        let request = WebSocketRequestSession::new(self.origin.clone(), body, response);
+        let request = WebSocketRequestSession::new(self.origin.clone(), body, is_warm_up, response);
         let (connection, gateway) = (self.connection.clone(), self.gateway.clone());
         Box::pin(async move {
             let session = CallerSession::WebSocket(Box::new(request));
@@ -172,10 +173,10 @@ impl GatewayClientConnection {
         Box::pin(async move {
             let open = gateway.metrics.websockets.open();
             let (stream, received) = session.into_tunnel();
-            let connection = WebSocketConnection::new(stream, received.to_vec(), frames).await;
+            let connection = WebSocketConnection::new(stream, received, frames);
             let stopping = until_set(gateway.drain_state.callers());
-            let closed = serve_responses(connection, exchanges, limits, stopping).await;
-            open.end(closed.map_or("client", |reason| reason.name()));
+            let end = serve_responses(connection, exchanges, limits, stopping).await;
+            open.end(end.name());
         })
     }
 }

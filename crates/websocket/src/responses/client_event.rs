@@ -7,6 +7,9 @@ use bytes::Bytes;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits, ValueKind};
 
+/// Maximum number of characters of an unknown event's name in an error.
+const NAME_SHOWN_MAX: usize = 64;
+
 /// An event of a client.
 #[derive(Debug)]
 pub enum ClientEvent {
@@ -32,7 +35,9 @@ impl ClientEvent {
             None => None,
             Some(id) => Some(stream_id(id)?),
         };
-        let kind = root.get("type").and_then(DocumentNode::as_str);
+        let kind = root
+            .get("type")
+            .and_then(|kind| kind.text_start(NAME_SHOWN_MAX));
         match kind.as_deref() {
             Some("response.create") => {}
             Some("response.processed") => return Ok(Self::Processed),

@@ -44,12 +44,6 @@ impl ResponseCreate {
         self.flag("store") != Some(false)
     }
 
-    /// The JSON text of the model's name; `None` without one.
-    pub fn model(&self) -> Option<&[u8]> {
-        let model = self.document.root().get("model")?;
-        (model.kind() == ValueKind::String).then(|| model.raw())
-    }
-
     /// The items of its input, as JSON texts with commas between them. Copied, so that nothing else of the message stays in memory.
     pub fn items(&self) -> Bytes {
         let Some(input) = self.document.root().get("input") else {

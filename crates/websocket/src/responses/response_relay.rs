@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc::Sender;
 
 /// Maximum size of an event, and of a response that is no stream, in bytes.
-const EVENT_BYTES_MAX: usize = 16 << 20;
+const EVENT_BYTES_MAX: usize = 64 << 20;
 
 /// What the connection is to do for a response.
 #[derive(Debug)]

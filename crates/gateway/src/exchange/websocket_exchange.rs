@@ -1,21 +1,27 @@
-//! The exchange of a WebSocket handshake: the filters see its head, and no provider is asked.
+//! Exchanges of WebSockets without a provider: handshakes, of which the filters see the head, and warm-ups, which they check like
+//! any request.
 
 use super::Exchange;
 use crate::reply;
+use headgate_core::filter::LocalReply;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_websocket::handshake::WebSocketHandshake;
-use http::{StatusCode, header};
+use headgate_websocket::responses::warm_up::WarmUpResponse;
+use http::{HeaderValue, StatusCode, header};
 
 impl Exchange<'_> {
     /// Runs the exchange to its end and settles it; returns whether the connection carries a WebSocket from now on.
     pub async fn run_handshake(&mut self, handshake: &WebSocketHandshake) -> bool {
-        let settlement = match self.accept(handshake).await {
+        let responded = self.accept(handshake).await;
+        let status = self.downstream.session().response_status();
+        let is_accepted = responded.is_ok() && status == Some(StatusCode::SWITCHING_PROTOCOLS);
+        let settlement = match responded {
             Ok(settlement) => settlement,
             Err(fault) => self.fail(self.request.with_callers_names(fault)).await,
         };
         self.settle(settlement);
-        self.downstream.session().response_status() == Some(StatusCode::SWITCHING_PROTOCOLS)
+        is_accepted
     }
 
     async fn accept(
@@ -41,5 +47,21 @@ impl Exchange<'_> {
         self.record.status = Some(status);
         self.downstream.write_head(status, headers).await?;
         Ok(ExchangeSettlement::GatewayReply)
+    }
+
+    /// The response to a request that only prepares a conversation.
+    pub(super) fn warm_up(&self) -> Result<LocalReply, Fault> {
+        let model = self.request.model().map(|model| model.name.clone());
+        let response =
+            WarmUpResponse::new(model.as_deref().unwrap_or_default()).map_err(|error| {
+                Fault::new(FaultKind::Internal, "internal error; try again")
+                    .detail(error.to_string())
+            })?;
+        let stream = HeaderValue::from_static("text/event-stream");
+        Ok(LocalReply {
+            status: StatusCode::OK,
+            headers: [(header::CONTENT_TYPE, stream)].into_iter().collect(),
+            body: response.stream,
+        })
     }
 }
