@@ -63,17 +63,19 @@ pub struct HealthDraft {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct CredentialDraft {
-    pub form: CredentialHeaderForm,
+    pub form: CredentialForm,
     pub value: MaybeSecretValue,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CredentialHeaderForm {
+pub enum CredentialForm {
     Bearer,
     /// `x-api-key`
     ApiKey,
     /// `api-key`, of Azure
     AzureKey,
+    /// The file of a service account of Google, whose tokens the gateway fetches.
+    ServiceAccountFile,
 }
 
 /// A value that may be a secret.

@@ -6,7 +6,9 @@ use super::global_settings::GlobalSettings;
 use super::model_api::{ModelApi, model_api};
 use super::providers::{LitellmProvider, provider_for_model};
 use super::{adaptive_router, bedrock, body_edits, deployment_options, secret, tags, vertex};
-use crate::channel_draft::{ChannelDraftSettings, CredentialDraft, HealthDraft, MaybeSecretValue};
+use crate::channel_draft::{
+    ChannelDraftSettings, CredentialDraft, CredentialForm, HealthDraft, MaybeSecretValue,
+};
 use crate::naming::{is_model_name, literal};
 use crate::scalars;
 use crate::source_settings::SourceSettingsTracker;
@@ -15,8 +17,8 @@ use std::collections::BTreeMap;
 
 /// What the channel of a deployment with a dated version lacks.
 const DATED_NOTE: &str = "the channel uses Azure's dated API, which has the deployment in the path and no /v1/responses; for Azure's v1 API, write /openai/v1 in place of /openai/deployments/… and add `responses` to `protocols`";
-/// How a channel gets the tokens of an account.
-const VERTEX_ACCOUNT_NOTE: &str = "the account whose access token the channel needs: `gcloud auth activate-service-account --key-file` takes it, for `gcloud auth print-access-token`";
+/// How a channel names an account.
+const VERTEX_ACCOUNT_NOTE: &str = "the gateway fetches tokens for the account; `credentials_file` must name its file: write the JSON into one if the entry or its variable has it";
 /// What `unpriced: allow` in the result means.
 const PATTERN_NOTE: &str = "the channel serves every model that the pattern matches, at any price, as LiteLLM does; with `prices` and without `unpriced: allow` it serves only models that have a price";
 
@@ -249,8 +251,8 @@ fn protocols(
 
 fn credential(provider: &LitellmProvider, params: &Value, path: &str) -> Option<CredentialDraft> {
     let value = match (scalars::text(&params["api_key"]), provider.key_variable) {
+        _ if provider.form == CredentialForm::ServiceAccountFile => vertex::account_file(params),
         (Some(key), _) => secret(&key, path),
-        (None, _) if provider.prefix == "vertex_ai" => vertex::token(params, path),
         // The key is in a list of credentials, by a name.
         (None, _) if params.get("litellm_credential_name").is_some() => MaybeSecretValue::Secret {
             path: path.to_owned(),

@@ -3,7 +3,7 @@
 use super::account_url::is_base_url;
 use super::{VARIABLE, expanded, secret};
 use crate::channel_draft::{
-    ChannelDraft, ChannelDraftSettings, CredentialDraft, CredentialHeaderForm, MaybeSecretValue,
+    ChannelDraft, ChannelDraftSettings, CredentialDraft, CredentialForm, MaybeSecretValue,
 };
 use crate::routes_draft::{FILES_PROTOCOL, FilesDraft};
 use crate::scalars;
@@ -103,9 +103,9 @@ fn account(provider: &str, entry: &Value, path: &str) -> Option<ChannelDraftSett
     let (base, variable, form) = match provider {
         "openai" => {
             let base = base.unwrap_or_else(|| OPENAI_URL.to_owned());
-            (base, "OPENAI_API_KEY", CredentialHeaderForm::Bearer)
+            (base, "OPENAI_API_KEY", CredentialForm::Bearer)
         }
-        "azure" => (base?, "AZURE_API_KEY", CredentialHeaderForm::AzureKey),
+        "azure" => (base?, "AZURE_API_KEY", CredentialForm::AzureKey),
         _ => return None,
     };
     if !base.starts_with(VARIABLE) && !is_base_url(&base) {

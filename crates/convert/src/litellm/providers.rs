@@ -1,6 +1,6 @@
 //! Providers that LiteLLM names by the prefix of a model, and where a channel reaches them.
 
-use crate::channel_draft::CredentialHeaderForm;
+use crate::channel_draft::CredentialForm;
 
 /// A provider whose protocol the gateway speaks.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub struct LitellmProvider {
     pub path: &'static str,
     /// Variable of the key that LiteLLM reads by itself; `None` if none is needed.
     pub key_variable: Option<&'static str>,
-    pub form: CredentialHeaderForm,
+    pub form: CredentialForm,
     /// Those of text.
     pub protocols: &'static [&'static str],
     /// Those of other APIs.
@@ -35,12 +35,12 @@ const OPENAI_OTHERS: &[&str] = &[
     "rerank",
 ];
 const AZURE_NOTE: &str = "the channel uses Azure's v1 API, which takes the deployment's name as `model` and has no api-version";
-const ANTHROPIC_NOTE: &str = "the channel serves /v1/messages only: Headgate does not translate chat completions to messages. Callers of /v1/chat/completions change to /v1/messages, or another channel serves the model over chat";
-const BEDROCK_NOTE: &str = "the channel uses the Messages API of Bedrock (bedrock-mantle), which takes an API key of Bedrock in place of AWS credentials and has names of models without region, date and version. It serves /v1/messages only";
+const ANTHROPIC_NOTE: &str = "the channel speaks messages; callers of /v1/chat/completions reach it by the `translate` of that route";
+const BEDROCK_NOTE: &str = "the channel uses the Messages API of Bedrock (bedrock-mantle), which takes an API key of Bedrock in place of AWS credentials and has names of models without region, date and version. It speaks messages; callers of /v1/chat/completions reach it by the `translate` of that route";
 const BEDROCK_CHAT_NOTE: &str = "the channel uses Bedrock's OpenAI-compatible API (bedrock-runtime), which takes an API key of Bedrock in place of AWS credentials and has open models and those of OpenAI. The page `models-api-compatibility` of Bedrock's guide lists them: neither Nova, nor Llama, nor Claude, whose models are in its Messages API";
-const VERTEX_NOTE: &str = "the channel uses Vertex AI's OpenAI-compatible API, which has Gemini and open models, but not Claude. It takes an access token as key: Headgate makes none of a service account. A token is valid for an hour, so let a timer write that of `gcloud auth print-access-token` into a file, and name it as `credential: {bearer: {file: PATH}}`: it is read again when it changes";
+const VERTEX_NOTE: &str = "the channel uses Vertex AI's OpenAI-compatible API, which has Gemini and open models, but not Claude. The gateway fetches tokens for the service account in `credentials_file`; on a machine of Google Cloud, write `credential: {gcp: {metadata_server: true}}` for the one that it runs as";
 const AZURE_AI_NOTE: &str = "the channel uses the v1 API of the resource, such as https://NAME.services.ai.azure.com; a variable for `api_base` must have that URL without a path. Models of Claude there are on a channel of their own, with /anthropic/v1";
-const AZURE_CLAUDE_NOTE: &str = "the channel uses the Messages API of the resource, such as https://NAME.services.ai.azure.com; a variable for `api_base` must have that URL without a path. It serves /v1/messages only";
+const AZURE_CLAUDE_NOTE: &str = "the channel uses the Messages API of the resource, such as https://NAME.services.ai.azure.com; a variable for `api_base` must have that URL without a path. It speaks messages; callers of /v1/chat/completions reach it by the `translate` of that route";
 const GEMINI_NOTE: &str = "the channel uses Google's OpenAI-compatible API";
 const OLLAMA_NOTE: &str = "the channel uses Ollama's OpenAI-compatible API";
 
@@ -54,7 +54,7 @@ const fn compatible(
         default_url: Some(url),
         path: "",
         key_variable: Some(key_variable),
-        form: CredentialHeaderForm::Bearer,
+        form: CredentialForm::Bearer,
         protocols: CHAT,
         others: OPENAI_OTHERS,
         has_claude: None,
@@ -68,7 +68,7 @@ const fn self_hosted(prefix: &'static str, key_variable: Option<&'static str>) -
         default_url: None,
         path: "",
         key_variable,
-        form: CredentialHeaderForm::Bearer,
+        form: CredentialForm::Bearer,
         protocols: CHAT,
         others: OPENAI_OTHERS,
         has_claude: None,
@@ -82,7 +82,7 @@ const fn ollama(prefix: &'static str) -> LitellmProvider {
         default_url: Some("http://localhost:11434"),
         path: "/v1",
         key_variable: None,
-        form: CredentialHeaderForm::Bearer,
+        form: CredentialForm::Bearer,
         protocols: CHAT,
         others: OPENAI_OTHERS,
         has_claude: None,
@@ -97,7 +97,7 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         default_url: None,
         path: "/openai/v1",
         key_variable: Some("AZURE_API_KEY"),
-        form: CredentialHeaderForm::AzureKey,
+        form: CredentialForm::AzureKey,
         protocols: &["chat", "responses"],
         others: OPENAI_OTHERS,
         has_claude: None,
@@ -108,7 +108,7 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         default_url: Some("https://api.anthropic.com"),
         path: "/v1",
         key_variable: Some("ANTHROPIC_API_KEY"),
-        form: CredentialHeaderForm::ApiKey,
+        form: CredentialForm::ApiKey,
         protocols: &["messages"],
         others: &[],
         has_claude: None,
@@ -119,7 +119,7 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         default_url: None,
         path: "/anthropic/v1",
         key_variable: Some("AWS_BEARER_TOKEN_BEDROCK"),
-        form: CredentialHeaderForm::ApiKey,
+        form: CredentialForm::ApiKey,
         protocols: &["messages"],
         others: &[],
         has_claude: Some(true),
@@ -130,7 +130,7 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         default_url: None,
         path: "/openai/v1",
         key_variable: Some("AWS_BEARER_TOKEN_BEDROCK"),
-        form: CredentialHeaderForm::Bearer,
+        form: CredentialForm::Bearer,
         protocols: CHAT,
         others: &[],
         has_claude: Some(false),
@@ -140,9 +140,9 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         prefix: "vertex_ai",
         default_url: None,
         path: "",
-        // A token, see `vertex::token`.
+        // A file, see `vertex::account_file`.
         key_variable: None,
-        form: CredentialHeaderForm::Bearer,
+        form: CredentialForm::ServiceAccountFile,
         protocols: CHAT,
         others: &[],
         has_claude: None,
@@ -153,7 +153,7 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         default_url: None,
         path: "/openai/v1",
         key_variable: Some("AZURE_AI_API_KEY"),
-        form: CredentialHeaderForm::AzureKey,
+        form: CredentialForm::AzureKey,
         protocols: CHAT,
         others: OPENAI_OTHERS,
         has_claude: Some(false),
@@ -164,7 +164,7 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         default_url: None,
         path: "/anthropic/v1",
         key_variable: Some("AZURE_AI_API_KEY"),
-        form: CredentialHeaderForm::ApiKey,
+        form: CredentialForm::ApiKey,
         protocols: &["messages"],
         others: &[],
         has_claude: Some(true),
@@ -175,7 +175,7 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         default_url: Some("https://api.cohere.com"),
         path: "",
         key_variable: Some("COHERE_API_KEY"),
-        form: CredentialHeaderForm::Bearer,
+        form: CredentialForm::Bearer,
         protocols: &[],
         others: &["cohere_rerank"],
         has_claude: None,

@@ -1,8 +1,8 @@
-//! Models of Vertex AI, by its OpenAI-compatible API: its URL, its names of models, and the token that a channel needs.
+//! Models of Vertex AI, by its OpenAI-compatible API: its URL, its names of models, and the account whose tokens a channel needs.
 
 use super::{VARIABLE, expanded, url_part};
 use crate::channel_draft::MaybeSecretValue;
-use crate::naming::is_variable;
+use crate::naming::{is_variable, literal};
 use crate::scalars;
 use serde_json::Value;
 
@@ -48,18 +48,19 @@ pub fn model(own: &str) -> Option<String> {
     (begins(&["google/"]) || begins(&OPEN_MODELS)).then(|| own.to_owned())
 }
 
-/// The access token of the account that an entry names.
-pub fn token(params: &Value, path: &str) -> MaybeSecretValue {
-    let account = scalars::text(&params["vertex_credentials"]);
-    let Some(account) = account else {
-        return MaybeSecretValue::Variable("VERTEX_ACCESS_TOKEN".into());
+/// The file of the service account that an entry names; by default that of Google's own clients.
+pub fn account_file(params: &Value) -> MaybeSecretValue {
+    let default = || MaybeSecretValue::Variable("GOOGLE_APPLICATION_CREDENTIALS".into());
+    let Some(account) = scalars::text(&params["vertex_credentials"]) else {
+        return default();
     };
     match account.strip_prefix(VARIABLE) {
-        Some(name) if is_variable(name) => MaybeSecretValue::Variable(format!("{name}_TOKEN")),
-        _ => MaybeSecretValue::Secret {
-            path: path.to_owned(),
-            secret: None,
-        },
+        Some(name) if is_variable(name) => MaybeSecretValue::Variable(name.to_owned()),
+        // The content of such a file has its key.
+        None if account.ends_with(".json") && !account.contains('{') => {
+            MaybeSecretValue::Plain(literal(&account))
+        }
+        _ => default(),
     }
 }
 

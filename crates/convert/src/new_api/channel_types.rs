@@ -1,6 +1,6 @@
 //! The types of channels of new-api, by their numbers.
 
-use crate::channel_draft::CredentialHeaderForm;
+use crate::channel_draft::CredentialForm;
 
 /// A type whose protocol the gateway speaks.
 pub struct ChannelType {
@@ -9,7 +9,7 @@ pub struct ChannelType {
     pub default_url: &'static str,
     /// Path that new-api adds to the base URL, other than that of the request.
     pub path: &'static str,
-    pub form: CredentialHeaderForm,
+    pub form: CredentialForm,
     pub protocols: &'static [&'static str],
     pub note: Option<&'static str>,
 }
@@ -22,7 +22,7 @@ const fn compatible(number: u64, default_url: &'static str, path: &'static str) 
         number,
         default_url,
         path,
-        form: CredentialHeaderForm::Bearer,
+        form: CredentialForm::Bearer,
         protocols: CHAT,
         note: None,
     }
@@ -41,7 +41,7 @@ static TYPES: &[ChannelType] = &[
         ..compatible(1, "https://api.openai.com", "/v1")
     },
     ChannelType {
-        form: CredentialHeaderForm::AzureKey,
+        form: CredentialForm::AzureKey,
         protocols: CHAT_AND_RESPONSES,
         note: Some(
             "the channel uses Azure's v1 API, which takes the deployment's name as `model` and has no api-version",
@@ -56,10 +56,10 @@ static TYPES: &[ChannelType] = &[
     compatible(7, "https://api.ohmygpt.com", "/v1"),
     compatible(CUSTOM, "", ""),
     ChannelType {
-        form: CredentialHeaderForm::ApiKey,
+        form: CredentialForm::ApiKey,
         protocols: &["messages"],
         note: Some(
-            "the channel serves /v1/messages only: Headgate does not translate chat completions to messages. Callers of /v1/chat/completions change to /v1/messages, or another channel serves the model over chat",
+            "the channel speaks messages; callers of /v1/chat/completions reach it by the `translate` of that route",
         ),
         ..compatible(14, "https://api.anthropic.com", "/v1")
     },

@@ -193,3 +193,51 @@ fn variables_of_the_file_name_the_redis_server() {
         assert!(!yaml.contains("canary"), "{yaml}");
     }
 }
+
+#[test]
+fn an_account_of_vertex_ai_is_the_file_of_its_service_account() {
+    for (account, file) in [
+        (json!("os.environ/ACCOUNT"), "${ACCOUNT}"),
+        (json!("keys/vertex.json"), "keys/vertex.json"),
+        (
+            json!("{\"private_key\": \"canary\"}"),
+            "${GOOGLE_APPLICATION_CREDENTIALS}",
+        ),
+        (json!(null), "${GOOGLE_APPLICATION_CREDENTIALS}"),
+    ] {
+        let params = json!({"model": "vertex_ai/gemini-2.5-pro", "vertex_credentials": account});
+        let list = json!([{"model_name": "m", "litellm_params": params}]);
+        let (yaml, _, parsed) = litellm(json!({}), json!({"model_list": list}));
+        let channels = parsed["channels"].as_object().unwrap();
+        let credential = &channels.values().next().unwrap()["credential"];
+        assert_eq!(*credential, json!({"gcp": {"credentials_file": file}}));
+        assert!(!yaml.contains("canary"), "{yaml}");
+    }
+}
+
+#[test]
+fn callers_of_either_route_reach_models_of_the_other_protocol() {
+    for (models, chat, messages) in [
+        (
+            vec!["anthropic/claude-opus-4-7"],
+            json!(["messages"]),
+            json!(null),
+        ),
+        (vec!["groq/llama"], json!(null), json!(["chat"])),
+        (
+            vec!["anthropic/claude-opus-4-7", "groq/llama"],
+            json!(["messages"]),
+            json!(["chat"]),
+        ),
+    ] {
+        let list = models
+            .iter()
+            .map(|model| json!({"model_name": model, "litellm_params": {"model": model}}));
+        let list: Vec<Value> = list.collect();
+        let (_, _, parsed) = litellm(json!({}), json!({"model_list": list}));
+        for (name, translated) in [("chat", chat), ("messages", messages)] {
+            let route = route(&parsed, name).unwrap();
+            assert_eq!(route["translate"], translated, "{models:?}: {name}");
+        }
+    }
+}

@@ -70,16 +70,6 @@ fn providers_with_other_protocols_have_channels_for_them() {
             ),
         ),
         (
-            json!({"model": "vertex_ai/gemini-2.5-pro", "vertex_credentials": "os.environ/ACCOUNT"}),
-            "/credential/bearer",
-            json!("${ACCOUNT_TOKEN}"),
-        ),
-        (
-            json!({"model": "vertex_ai/gemini-2.5-pro", "vertex_credentials": "canary"}),
-            "/credential/bearer",
-            json!("${VERTEX_AI_API_KEY}"),
-        ),
-        (
             json!({"model": "vertex_ai/gemini-2.5-pro"}),
             "/models/m",
             json!("google/gemini-2.5-pro"),

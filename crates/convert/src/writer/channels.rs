@@ -1,9 +1,7 @@
 //! The section `channels`.
 
 use super::{remarks, scalar, value};
-use crate::channel_draft::{
-    ChannelDraft, ChannelDraftSettings, CredentialDraft, CredentialHeaderForm,
-};
+use crate::channel_draft::{ChannelDraft, ChannelDraftSettings, CredentialDraft, CredentialForm};
 use crate::scalars::duration;
 use crate::source_settings::ConversionRemark;
 
@@ -69,9 +67,10 @@ fn one(channel: &ChannelDraft) -> String {
 fn credential(credential: &CredentialDraft) -> String {
     let value = value(&credential.value);
     match credential.form {
-        CredentialHeaderForm::Bearer => format!("{{bearer: {value}}}"),
-        CredentialHeaderForm::ApiKey => format!("{{api_key: {value}}}"),
-        CredentialHeaderForm::AzureKey => format!("{{header: {{name: api-key, value: {value}}}}}"),
+        CredentialForm::Bearer => format!("{{bearer: {value}}}"),
+        CredentialForm::ApiKey => format!("{{api_key: {value}}}"),
+        CredentialForm::AzureKey => format!("{{header: {{name: api-key, value: {value}}}}}"),
+        CredentialForm::ServiceAccountFile => format!("{{gcp: {{credentials_file: {value}}}}}"),
     }
 }
 

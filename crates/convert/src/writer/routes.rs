@@ -12,6 +12,8 @@ const STEPS_WIDTH: usize = 100;
 const EDITS: &str = "{edits}";
 /// Where the steps are that check requests.
 const GUARDS: &str = "{guards}";
+/// Protocols of text, between which routes translate.
+const TEXT: [&str; 3] = ["chat", "messages", "responses"];
 /// Protocols that are shipped as declarations: each with its path, and the steps of its responses.
 const OTHERS: [(&str, &str, &str); 7] = [
     (
@@ -68,8 +70,9 @@ fn chains_and_routes(routes: &RoutesDraft) -> String {
     };
     let of = |name: &str, path: &str, protocol: &str, request: Vec<String>| {
         format!(
-            "  - name: {name}\n    match: {}\n    protocol: {protocol}\n{}",
+            "  - name: {name}\n    match: {}\n    protocol: {protocol}\n{}{}",
             paths(routes, "POST", path),
+            translate(routes, name),
             steps(&request)
         )
     };
@@ -94,17 +97,21 @@ fn chains_and_routes(routes: &RoutesDraft) -> String {
         });
         steps.chain(cache.clone()).collect()
     };
-    if routes.serves("chat") {
+    // Callers have either, whatever their models speak.
+    let serves_text = routes.serves("chat") || routes.serves("messages");
+    if serves_text {
         let steps = "{use: body}, {guards}, validate, {edits}, force_usage";
         let request = chain(steps, "chat", &cache);
         text.push_str(&of("chat", "/v1/chat/completions", "chat", request));
         text.push_str(&format!("{}{failover}\n", streamed("chat", "")));
     }
-    if routes.serves("messages") {
+    if serves_text {
         let steps = "require_version, {use: body}, {guards}, validate, {edits}, normalise";
         let request = chain(steps, "messages", &cache);
         text.push_str(&of("messages", "/v1/messages", "messages", request));
         text.push_str(&format!("{}{failover}\n", streamed("messages", "")));
+    }
+    if routes.serves("messages") {
         let path = "/v1/messages/count_tokens";
         let request = listed("require_version, {use: body}");
         text.push_str(&of("count_tokens", path, "messages", request));
@@ -158,6 +165,18 @@ fn chains_and_routes(routes: &RoutesDraft) -> String {
     }
     text.truncate(text.trim_end().len());
     text + "\n"
+}
+
+/// The protocols of channels into which requests of a route are translated, if it is one of text, which have the names of their
+/// protocols.
+fn translate(routes: &RoutesDraft, name: &str) -> String {
+    let others = TEXT.into_iter();
+    let others = others.filter(|other| *other != name && routes.serves(other));
+    let others: Vec<&str> = others.collect();
+    match TEXT.contains(&name) && !others.is_empty() {
+        true => format!("    translate: [{}]\n", others.join(", ")),
+        false => String::new(),
+    }
 }
 
 /// The steps of a list whose steps have no commas.
