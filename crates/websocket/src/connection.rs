@@ -132,8 +132,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocketConnection<S> {
     async fn discard(&mut self) {
         let _ = self.stream.shutdown().await;
         let mut discarded = 0;
+        // On the heap: an open WebSocket must not have room for it.
+        let mut scratch = vec![0; READ_BYTES_MAX];
         while discarded < DISCARD_BYTES_MAX {
-            let mut scratch = [0; READ_BYTES_MAX];
             let reading = tokio::io::AsyncReadExt::read(&mut self.stream, &mut scratch);
             match timeout(CLOSING, reading).await {
                 Ok(Ok(count @ 1..)) => discarded += count,
