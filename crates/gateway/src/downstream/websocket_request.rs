@@ -43,6 +43,11 @@ impl WebSocketOrigin {
         remove_betas_of_websockets(&mut head.headers);
         Self { head, tls, peer }
     }
+
+    /// The fields of the head that all requests have.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.head.headers
+    }
 }
 
 impl WebSocketRequestSession {

@@ -18,12 +18,9 @@ use headgate_core::filter::view::RequestView;
 use headgate_core::request_id::RequestId;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_websocket::connection::{WebSocketConnection, WebSocketLimits};
-use headgate_websocket::handshake::{
-    WebSocketHandshake, asks_for_websocket, remove_handshake_fields,
-};
+use headgate_websocket::handshake::{WebSocketHandshake, asks_for_websocket};
 use headgate_websocket::response_parts::ExchangePartSender;
 use headgate_websocket::responses::{ResponsesSocketLimits, SocketExchanges, serve_responses};
-use http::{HeaderValue, header};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -105,12 +102,9 @@ impl GatewayClientConnection {
         };
         let origin = WebSocketOrigin::new(session.head().clone(), session.tls(), session.peer());
         let method = session.head().method.clone();
-        let (downstream, mut headers) =
-            DownstreamSession::new(session, gateway.drain_state.clone());
-        remove_handshake_fields(&mut headers);
+        let (downstream, _) = DownstreamSession::new(session, gateway.drain_state.clone());
         // The filters of the route see what they will see of each message.
-        let json = HeaderValue::from_static("application/json");
-        headers.insert(header::CONTENT_TYPE, json);
+        let headers = origin.headers().clone();
         let view = RequestView::new(
             id,
             method,

@@ -123,7 +123,7 @@ impl ResponseRelay {
                 let error = ErrorEvent::from_stream_event(&data);
                 let message = match error {
                     Some(error) => error.encode(self.stream.as_ref()),
-                    None => named(&data, self.stream.as_ref()),
+                    None => with_stream_id(&data, self.stream.as_ref()),
                 };
                 self.send(message).await?;
                 return Ok(true);
@@ -132,7 +132,8 @@ impl ResponseRelay {
             _ if self.conversation.is_some() => output.add_event(&data),
             _ => {}
         }
-        self.send(named(&data, self.stream.as_ref())).await?;
+        self.send(with_stream_id(&data, self.stream.as_ref()))
+            .await?;
         Ok(matches!(class, EventClass::Terminal { .. }))
     }
 
@@ -145,7 +146,7 @@ impl ResponseRelay {
         ];
         let last = Bytes::from(last.concat());
         self.complete(&last, &mut OutputItems::default()).await?;
-        self.send(named(&last, self.stream.as_ref())).await
+        self.send(with_stream_id(&last, self.stream.as_ref())).await
     }
 
     /// Makes a completed response one that can be continued.
@@ -183,7 +184,7 @@ impl ResponseRelay {
 }
 
 /// An event with the `stream_id` of its request.
-pub(super) fn named(event: &Bytes, stream: Option<&StreamId>) -> Bytes {
+fn with_stream_id(event: &Bytes, stream: Option<&StreamId>) -> Bytes {
     let (Some(stream), Some(members)) = (stream, event.strip_prefix(b"{")) else {
         return event.clone();
     };
