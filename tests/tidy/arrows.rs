@@ -60,7 +60,7 @@ const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
     ("simulator", &[]),
     ("top", &[]),
     ("wasm", &["plugins"]),
-    ("websocket", &["gateway"]),
+    ("websocket", &["gateway", "simulator"]),
     ("http2_inspection", &["gateway"]),
 ];
 

@@ -243,7 +243,8 @@ pub struct RouteConfig {
     /// Default: refuse.
     #[serde(default)]
     pub on_loss: OnLossConfig,
-    /// WebSockets at the paths of the route, which must be `POST` and of protocol `responses`. Default: none; handshakes get 426.
+    /// WebSockets at the paths of the route, which must be `POST` and of protocol `responses`, or `GET` and of `realtime`. Default:
+    /// none, and handshakes get 426; the defaults of its keys for `realtime`.
     pub websocket: Option<RouteWebSocketConfig>,
 }
 

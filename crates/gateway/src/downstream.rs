@@ -91,6 +91,10 @@ impl DownstreamSession {
         &self.session
     }
 
+    pub fn session_mut(&mut self) -> &mut CallerSession {
+        &mut self.session
+    }
+
     /// Closes an HTTP/1.1 connection after this response.
     pub fn close_after_response(&mut self) {
         self.session.close_after_response();

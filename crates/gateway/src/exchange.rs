@@ -25,19 +25,23 @@ mod relay_stream;
 mod reply_plan;
 pub(super) mod response_fault;
 mod response_transcoder;
+mod session_attempt;
+mod session_handshake;
+mod session_response;
 mod settled_batches;
 mod settlement;
 #[cfg(test)]
 pub(super) mod sizes;
 mod suspect_request;
+mod take_body;
 pub(super) mod token_count;
 mod tracing_record;
 pub(super) mod translation;
 mod translation_summary;
 mod websocket_exchange;
 
+use super::downstream::DownstreamSession;
 use super::downstream::upload::StreamingUpload;
-use super::downstream::{DownstreamSession, SpoolPolicyWithMetrics};
 use super::listen::caller_connections::CallerConnectionGuard;
 use super::{Gateway, reply};
 use attempt_verdict::LeasedResponse;
@@ -46,19 +50,12 @@ use headgate_channel::permit::ChannelPermit;
 use headgate_channel::retry_policy::{RetryPolicy, RetrySafety};
 use headgate_config::snapshot::Snapshot;
 use headgate_config::snapshot::router::Route;
-use headgate_core::catalog::channel::Channel;
-use headgate_core::filter::body::RequestBody;
-use headgate_core::filter::body_limit::too_large;
-use headgate_core::filter::body_reading::RequestBodyFormat;
-use headgate_core::filter::body_stream::body_stream;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::view::RequestView;
-use headgate_core::filter::{FilterAction, LocalReply, RequestBodyNeed};
+use headgate_core::filter::{FilterAction, LocalReply};
 use headgate_observe::open_requests::OpenRequestGuard;
+use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
-use headgate_protocol::{ChannelProtocol, Protocol};
-use http::{Method, header};
-use parse_body::parse_body;
 use record::ExchangeRecord;
 use reply_plan::ReplyPlan;
 use response_transcoder::ResponseTranscoder;
@@ -71,10 +68,6 @@ use token_count::count_locally;
 
 /// Suggested in `retry-after`: when a client will close a connection is unknown.
 const CONNECTION_RETRY: Duration = Duration::from_secs(1);
-
-/// Bodies with a declared length up to this many bytes are buffered even if no filter needs them, so that further
-/// attempts can send them again.
-const HELD_BYTES_MAX: u64 = 64 << 10;
 
 /// One exchange, from the request head to the settlement.
 pub(super) struct Exchange<'g> {
@@ -130,6 +123,19 @@ impl Exchange<'_> {
         if self.downstream.session().is_warm_up() {
             return self.reply(self.warm_up()?).await;
         }
+        if let Some(response) = self.downstream.session_mut().take_session_response() {
+            // Boxed, so that this rare case does not enlarge the future of every exchange.
+            return Box::pin(self.follow_session(response)).await;
+        }
+        let leased = self.attempt().await?;
+        self.pass_on(leased).await
+    }
+
+    /// Tries the channels of the model until a response is kept.
+    ///
+    /// # Errors
+    /// Of the last attempt, or that no channel was available.
+    async fn attempt(&mut self) -> Result<Box<LeasedResponse>, Fault> {
         self.open.request().update(|details| {
             details.model = self.request.model().map(|model| model.name.clone());
         });
@@ -139,15 +145,23 @@ impl Exchange<'_> {
         };
         self.retry_policy = RetryPolicy {
             safety: RetrySafety::for_candidates(&self.request, &candidates),
-            on_timeout: route.failover.on_timeout,
+            on_timeout: self.route.failover.on_timeout,
         };
+        self.attempt_each(candidates).await
+    }
+
+    /// Passes a response on to the caller.
+    ///
+    /// # Errors
+    /// It broke off, or the caller did not take it.
+    async fn pass_on(&mut self, leased: Box<LeasedResponse>) -> Result<ExchangeSettlement, Fault> {
         let LeasedResponse {
             response,
             mut lease,
             plan,
             translation,
             ..
-        } = *self.attempt_each(candidates).await?;
+        } = *leased;
         let status = response.status;
         self.channel_permit = lease.take_permit();
         let is_outcome_open = matches!(plan, ReplyPlan::Response);
@@ -158,7 +172,10 @@ impl Exchange<'_> {
             self.record_outcome(&mut lease, status, &relayed);
         }
         // Usage that a stream reported before it broke off counts too.
-        route.response.on_response_end(&mut self.request);
+        self.route
+            .clone()
+            .response
+            .on_response_end(&mut self.request);
         if let Some(usage) = self.request.info.usage.counted() {
             lease.count_tokens(usage.total());
         }
@@ -202,71 +219,6 @@ impl Exchange<'_> {
             format!("rate limit reached: this API key may have {most} open connections; reuse connections, or try again when one is closed"),
         )
         .retry_after(CONNECTION_RETRY))
-    }
-
-    async fn take_body(&mut self) -> Result<(), Fault> {
-        let deadline = self.snapshot.server.limits.body_timeout;
-        if self.streams_body() {
-            return self.prepare_upload(deadline);
-        }
-        let body = self
-            .downstream
-            .read_body(
-                self.request.body_limit,
-                deadline,
-                Some(SpoolPolicyWithMetrics {
-                    policy: &self.snapshot.spooling,
-                    metrics: &self.gateway.metrics.spool,
-                }),
-            )
-            .await?;
-        let body = match self.request.headers.contains_key(header::CONTENT_ENCODING) {
-            false => body,
-            // Boxed, so that this rare case does not enlarge the future of every exchange.
-            true => Box::pin(self.decode_body(body)).await?,
-        };
-        let reading =
-            RequestBodyFormat::for_request(&self.request, &body, self.route.request.body_need());
-        self.request.receive_body(parse_body(reading, body).await?);
-        self.capture_body();
-        Ok(())
-    }
-
-    /// Whether the body streams to the provider: no filter needs it, it is too large to be buffered for further
-    /// attempts, a failed request costs no money, and no channel that may serve it signs bodies.
-    fn streams_body(&self) -> bool {
-        let length = self.downstream.declared_length();
-        // What streams is not converted.
-        let speaking = self.request.protocol.map(ChannelProtocol::for_caller);
-        let needs_none = self.route.request.body_need() == RequestBodyNeed::Untouched;
-        needs_none
-            && self.downstream.has_unread_body()
-            && [Method::POST, Method::PUT, Method::PATCH].contains(&self.request.method)
-            && length.is_none_or(|bytes| bytes > HELD_BYTES_MAX)
-            && RetrySafety::for_request(&self.request, [speaking]) != RetrySafety::Paid
-            && self.signing_channel().is_none()
-    }
-
-    fn signing_channel(&self) -> Option<&Arc<Channel>> {
-        let protocol = self.request.protocol.map(Protocol::on_channels);
-        self.snapshot.catalog.body_signing_channel(protocol)
-    }
-
-    fn prepare_upload(&mut self, deadline: Duration) -> Result<(), Fault> {
-        let bytes_max = self.request.body_limit;
-        let length = self.downstream.declared_length();
-        if length.is_some_and(|bytes| bytes > bytes_max) {
-            return Err(too_large(length, bytes_max));
-        }
-        let (sender, stream) = body_stream(length);
-        self.request.body.receive(RequestBody::Streamed(stream));
-        self.upload = Some(Box::new(StreamingUpload {
-            sender,
-            bytes_max,
-            deadline,
-            open: self.open.request().clone(),
-        }));
-        Ok(())
     }
 
     /// Runs `on_body`. If the caller leaves, the wait for the filters is cancelled.

@@ -1,5 +1,6 @@
 //! Turns the requests of a caller's connection into exchanges.
 
+mod realtime;
 mod websocket;
 
 use super::downstream::DownstreamSession;
@@ -230,9 +231,11 @@ impl GatewayClientConnection {
             Ok(target) => target,
             Err(fault) => return refusal(id).send(session, fault, HeaderMap::new()).await,
         };
-        if let Some((route, params)) = websocket::find_route(&snapshot, &session, &target) {
+        if let Some((route, settings, params)) = websocket::find_route(&snapshot, &session, &target)
+        {
             let handshake = RoutedHandshake {
                 route: route.clone(),
+                settings,
                 params,
                 snapshot,
                 target,
@@ -244,6 +247,10 @@ impl GatewayClientConnection {
         }
         let request = session.head();
         let (route, params) = match snapshot.router.find(&request.method, &target.path) {
+            RouteMatch::Route(route, _) if websocket::needs_upgrade(route, &session) => {
+                let (fault, headers) = websocket::upgrade_required();
+                return refusal(id).send(session, fault, headers).await;
+            }
             RouteMatch::Route(route, params) => (route.clone(), params),
             RouteMatch::OtherMethods(methods) => {
                 if asks_for_websocket(session.head()) {

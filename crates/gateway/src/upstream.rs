@@ -38,6 +38,7 @@ use headgate_core::catalog::credential::Credential;
 use headgate_protocol::fault::{Fault, FaultKind};
 use peer::UpstreamPeer;
 use pingora_core::upstreams::peer::Peer;
+use request::ConnectionReusePolicy;
 use session::UpstreamSession;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -88,15 +89,6 @@ struct ChannelPeers {
 pub struct ChannelWithCredential<'a> {
     pub channel: &'a Channel,
     pub credential: Option<&'a Credential>,
-}
-
-/// Where to get a connection.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum ConnectionReusePolicy {
-    /// From the pool if it has one, otherwise a new connection.
-    Pool,
-    /// A new connection: the provider may have closed a pooled one, or may reset it when it is used again.
-    Fresh,
 }
 
 impl<'a> ChannelWithCredential<'a> {
@@ -159,7 +151,7 @@ impl UpstreamClient {
         {
             return Ok(connection);
         }
-        self.dial(channel, &provider, deadline).await
+        self.dial(channel, &provider, source, deadline).await
     }
 
     async fn pooled(&self, provider: &ChannelPeers) -> Option<Box<UpstreamConnection>> {
@@ -177,6 +169,7 @@ impl UpstreamClient {
         &self,
         channel: &Channel,
         provider: &ChannelPeers,
+        source: ConnectionReusePolicy,
         deadline: Instant,
     ) -> Result<Box<UpstreamConnection>, Fault> {
         let mut unfinished = DialDeadlineLogGuard {
@@ -186,7 +179,13 @@ impl UpstreamClient {
             over: false,
         };
         let raced = dial::race(provider.in_order(), |(index, peer)| async move {
-            match self.dialer.dial(peer).await {
+            let dialed = match source {
+                ConnectionReusePolicy::FreshHttp1 => self.dialer.dial_http1(peer).await,
+                ConnectionReusePolicy::Pool | ConnectionReusePolicy::Fresh => {
+                    self.dialer.dial(peer).await
+                }
+            };
+            match dialed {
                 // Pingora falls back to HTTP/1.1 if a provider negotiates no protocol.
                 Ok(session) if is_too_old(channel, &session) => {
                     Err(no_connection("the provider does not negotiate HTTP/2"))

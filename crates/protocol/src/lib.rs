@@ -49,5 +49,5 @@ pub use protocols::{
     ErrorBodyTemplateConfig, ErrorFormatConfig, FormReading, GenAiTraceNames, GenerationMedium,
     InvalidProtocol, Protocol, ProtocolConfig, ProtocolDescriptor, ProtocolHeaders,
     ProtocolHeadersConfig, ProtocolTable, ProviderResponseStorage, RetrySafetyConfig,
-    SHIPPED_PROTOCOLS, StreamFormatConfig, TaskApiFormat, UsageConfig,
+    SHIPPED_PROTOCOLS, StreamFormatConfig, TaskApiFormat, UsageConfig, WebSocketMessages,
 };

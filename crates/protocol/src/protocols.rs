@@ -17,7 +17,7 @@ pub use declared::{
 };
 pub use descriptor::{
     DuplicateRequestCost, FormReading, GenAiTraceNames, GenerationMedium, ProtocolDescriptor,
-    ProtocolHeaders, ProviderResponseStorage, TaskApiFormat,
+    ProtocolHeaders, ProviderResponseStorage, TaskApiFormat, WebSocketMessages,
 };
 pub use shipped::SHIPPED_PROTOCOLS;
 pub use table::ProtocolTable;
@@ -66,6 +66,8 @@ protocols! {
     Gemini in gemini,
     /// `POST /model/{model}/converse` of Amazon Bedrock, only of channels
     Converse in converse,
+    /// `GET /v1/realtime`, as a WebSocket
+    Realtime in realtime,
     /// `POST /v1/images/edits`
     ImageEdit in image_edit,
     /// `POST /v1/video/generations`, for channels of any family
@@ -109,6 +111,11 @@ impl Protocol {
     pub fn has_callers(self) -> bool {
         let format = self.descriptor().translation;
         format.is_none_or(|format| format.caller_format().is_some())
+    }
+
+    /// Whether its requests are WebSockets, which providers serve as such.
+    pub fn has_sessions(self) -> bool {
+        self.descriptor().websocket == Some(WebSocketMessages::SessionEvents)
     }
 
     /// Whether requests create what is paid for one by one: videos and images.

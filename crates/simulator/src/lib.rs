@@ -40,6 +40,7 @@ mod moderations;
 mod options;
 mod provider_state;
 mod query;
+mod realtime;
 mod received_request;
 mod request_context;
 mod request_log;
@@ -69,8 +70,11 @@ pub use options::SimulatorDefaults;
 
 use bytes::Bytes;
 use http::Request;
+use http::request::Parts;
 use http_response::SimulatedResponse;
 use provider_state::ProviderState;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 /// A provider that responds without a model.
 ///
@@ -84,6 +88,15 @@ pub struct Simulator(ProviderState);
 impl Simulator {
     pub fn new(options: SimulatorDefaults) -> Self {
         Self(ProviderState::new(options))
+    }
+
+    /// Serves a session whose handshake was answered with 101 (Switching Protocols), until its client leaves.
+    pub async fn serve_session<S>(&self, stream: S, head: &Parts)
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let pace = Duration::from_millis(self.0.options.event_ms);
+        realtime::serve(stream, head, &self.0.ids, pace).await;
     }
 
     /// Responds to one request whose body was read completely. If the client leaves, the future is dropped; once a

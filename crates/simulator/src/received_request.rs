@@ -17,8 +17,8 @@ use super::stream::{EventSender, StreamPlan};
 use super::vendors::descriptor::VendorApi;
 use super::{
     batches, chat, completions, converse, directive_resolver, embeddings, gemini, images, media,
-    messages, models, moderations, rerank, resource_store, responses, speech, transcription,
-    vendor_tasks, vendors, video,
+    messages, models, moderations, realtime, rerank, resource_store, responses, speech,
+    transcription, vendor_tasks, vendors, video,
 };
 use crate::http_response::{SimulatedBody, SimulatedResponse};
 use bytes::Bytes;
@@ -230,6 +230,7 @@ impl ReceivedRequest<'_> {
             Endpoint::Moderations => moderations::moderate(&body()?, &call),
             Endpoint::Rerank(api) => rerank::rank(api, &body()?, &call),
             Endpoint::Speech => speech::speak(&body()?, &call),
+            Endpoint::Realtime => realtime::accept(self.head),
             Endpoint::Sound(task) => transcription::respond(task, &call),
             Endpoint::GenerateImage => images::generate(&body()?, &call),
             Endpoint::VaryImage => images::vary(&call),

@@ -3,7 +3,7 @@
 use crate::Simulator;
 use crate::http_response::{BodyChunk, SimulatedBody, SimulatedResponse};
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{Request, Response, StatusCode, header};
 use http_body::{Frame, SizeHint};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
@@ -103,14 +103,18 @@ async fn serve(simulator: Arc<Simulator>, stream: TcpStream) {
         .max_buf_size(BUFFER_BYTES_MAX)
         .max_headers(HEADERS_MAX);
     server.http2().max_header_list_size(BUFFER_BYTES_MAX as u32);
-    let _ = server.serve_connection(TokioIo::new(stream), service).await;
+    let serving = server.serve_connection_with_upgrades(TokioIo::new(stream), service);
+    let _ = serving.await;
 }
 
 async fn respond(
     simulator: Arc<Simulator>,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
 ) -> Result<Response<HyperBody>, Box<dyn Error + Send + Sync>> {
+    let upgrade = request.headers().contains_key(header::UPGRADE);
+    let upgrade = upgrade.then(|| hyper::upgrade::on(&mut request));
     let (head, body) = request.into_parts();
+    let handshake = upgrade.as_ref().map(|_| head.clone());
     let simulated = match Limited::new(body, BODY_BYTES_MAX).collect().await {
         Ok(body) => {
             let request = Request::from_parts(head, body.to_bytes());
@@ -123,6 +127,17 @@ async fn respond(
         ),
         Err(left) => return Err(left),
     };
+    if simulated.status == StatusCode::SWITCHING_PROTOCOLS
+        && let Some((upgrade, head)) = upgrade.zip(handshake)
+    {
+        tokio::spawn(async move {
+            // A client may leave before it has read the response.
+            if let Ok(upgraded) = upgrade.await {
+                let stream = TokioIo::new(upgraded);
+                simulator.serve_session(stream, &head).await;
+            }
+        });
+    }
     let mut response = Response::new(simulated.body.into());
     *response.status_mut() = simulated.status;
     *response.headers_mut() = simulated.headers;

@@ -3,8 +3,8 @@
 /// Why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketEnd {
-    /// The client closed it, or it broke.
-    Client,
+    /// The peer closed it, or it broke.
+    Peer,
     /// The client did not read what was sent to it.
     WriteTimeout,
     /// The client did not answer a ping.
@@ -14,10 +14,10 @@ pub enum SocketEnd {
 }
 
 impl SocketEnd {
-    /// The name in metrics.
+    /// The name in metrics, of the end of a client's WebSocket.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Client => "client",
+            Self::Peer => "client",
             Self::WriteTimeout => "write_timeout",
             Self::IdleTimeout => "idle_timeout",
             Self::Gateway(reason) => reason.name(),
@@ -42,17 +42,23 @@ pub enum CloseReason {
     Refused,
     /// A message is larger than the route allows.
     TooLarge,
+    /// The provider has ended its WebSocket of the same session.
+    ProviderEnded,
+    /// The client has left, so that the provider's WebSocket of the same session ends.
+    ClientLeft,
 }
 
 impl CloseReason {
     pub fn code(self) -> u16 {
         match self {
+            Self::ClientLeft => 1000,
             Self::Stopping | Self::Aged => 1001,
             Self::Malformed => 1002,
             Self::Binary => 1003,
             Self::InvalidText => 1007,
             Self::Refused => 1008,
             Self::TooLarge => 1009,
+            Self::ProviderEnded => 1011,
         }
     }
 
@@ -65,12 +71,21 @@ impl CloseReason {
             Self::InvalidText => "invalid_text",
             Self::Refused => "refused",
             Self::TooLarge => "too_large",
+            Self::ProviderEnded => "provider",
+            Self::ClientLeft => "client",
         }
     }
 
     /// Whether the gateway closes the connection of its own accord; otherwise for what the client has sent.
     pub fn is_of_gateway(self) -> bool {
-        matches!(self, Self::Stopping | Self::Aged | Self::Refused)
+        match self {
+            Self::Stopping
+            | Self::Aged
+            | Self::Refused
+            | Self::ProviderEnded
+            | Self::ClientLeft => true,
+            Self::Malformed | Self::Binary | Self::InvalidText | Self::TooLarge => false,
+        }
     }
 
     /// The text of the close frame; at most 123 bytes.
@@ -83,6 +98,8 @@ impl CloseReason {
             Self::InvalidText => "a text message must be UTF-8",
             Self::Refused => "the key is not valid any more, or its budget is used up",
             Self::TooLarge => "the message is larger than this path allows",
+            Self::ProviderEnded => "the provider has ended the session; connect again",
+            Self::ClientLeft => "the client has left",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A WebSocket whose handshake was accepted: messages of limited size, writes within a time, pings and the closing handshake.
 
 use crate::close::{CloseReason, SocketEnd};
-use crate::frame_reader::{ClientFrame, FrameReader};
+use crate::frame_reader::{FrameReader, PeerFrame, WebSocketPeer, apply_mask};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use std::future::poll_fn;
 use std::io;
@@ -31,15 +31,18 @@ pub struct WebSocketLimits {
     pub write_timeout: Duration,
 }
 
-/// The gateway's side of a WebSocket.
+/// The gateway's side of a WebSocket with a client or a server.
 pub struct WebSocketConnection<S> {
     stream: S,
+    peer: WebSocketPeer,
     reader: FrameReader,
     /// What is not written yet. Nothing is read before: a client that does not read must not fill it with answers to pings.
     unsent: BytesMut,
     /// When it has to be written.
     send_deadline: Instant,
     write_timeout: Duration,
+    /// The payload of the peer's close frame.
+    peer_close: Option<Bytes>,
 }
 
 /// What the peer sent.
@@ -52,14 +55,27 @@ pub enum SocketInput {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> WebSocketConnection<S> {
     /// The WebSocket on a stream, of which `received` was read after the handshake.
-    pub fn new(stream: S, received: BytesMut, limits: WebSocketLimits) -> Self {
+    pub fn new(
+        stream: S,
+        peer: WebSocketPeer,
+        received: BytesMut,
+        limits: WebSocketLimits,
+    ) -> Self {
         Self {
             stream,
-            reader: FrameReader::new(received, limits.message_bytes_max),
+            peer,
+            reader: FrameReader::new(peer, received, limits.message_bytes_max),
             unsent: BytesMut::new(),
             send_deadline: Instant::now(),
             write_timeout: limits.write_timeout,
+            peer_close: None,
         }
+    }
+
+    /// Code and text of the close frame that the peer has sent; `None` if it has sent none, or one without a code.
+    pub fn peer_close(&self) -> Option<(u16, &str)> {
+        let (code, text) = self.peer_close.as_deref()?.split_first_chunk()?;
+        Some((u16::from_be_bytes(*code), std::str::from_utf8(text).ok()?))
     }
 
     /// The next message. A call whose future is dropped loses none.
@@ -70,20 +86,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocketConnection<S> {
         loop {
             self.send_unsent().await?;
             match self.reader.next().map_err(SocketEnd::Gateway)? {
-                Some(ClientFrame::Text(text)) => return Ok(SocketInput::Text(text)),
-                Some(ClientFrame::Ping(payload)) => {
+                Some(PeerFrame::Text(text)) => return Ok(SocketInput::Text(text)),
+                Some(PeerFrame::Ping(payload)) => {
                     self.push_frame(OpCode::Control(Control::Pong), &payload);
                     return Ok(SocketInput::Control);
                 }
-                Some(ClientFrame::Pong) => return Ok(SocketInput::Control),
-                Some(ClientFrame::Close(payload)) => {
+                Some(PeerFrame::Pong) => return Ok(SocketInput::Control),
+                Some(PeerFrame::Close(payload)) => {
                     self.push_frame(OpCode::Control(Control::Close), &payload);
+                    self.peer_close = Some(payload);
                     self.send_unsent().await?;
                     let _ = self.stream.shutdown().await;
-                    return Err(SocketEnd::Client);
+                    return Err(SocketEnd::Peer);
                 }
                 None if matches!(self.read().await, Ok(1..)) => {}
-                None => return Err(SocketEnd::Client),
+                None => return Err(SocketEnd::Peer),
             }
         }
     }
@@ -115,18 +132,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocketConnection<S> {
 
     /// Sends a close frame, and waits shortly for the peer's.
     pub async fn close(mut self, reason: CloseReason) {
-        let payload = [&reason.code().to_be_bytes(), reason.text().as_bytes()].concat();
-        self.push_frame(OpCode::Control(Control::Close), &payload);
-        if self.send_unsent().await.is_err() {
-            return;
-        }
         if reason.is_of_gateway() {
-            let replied = async { while self.receive().await.is_ok() {} };
-            let _ = timeout(CLOSING, replied).await;
-        } else {
+            self.close_as(reason.code(), reason.text()).await;
+        } else if self.send_close(reason.code(), reason.text()).await.is_ok() {
             // What follows a malformed frame is no frame.
             self.discard().await;
         }
+    }
+
+    /// Sends a close frame with a code, and a text of at most 123 bytes, and waits shortly for the peer's.
+    pub async fn close_as(mut self, code: u16, text: &str) {
+        if self.send_close(code, text).await.is_ok() {
+            let replied = async { while self.receive().await.is_ok() {} };
+            let _ = timeout(CLOSING, replied).await;
+        }
+    }
+
+    async fn send_close(&mut self, code: u16, text: &str) -> Result<(), SocketEnd> {
+        let payload = [&code.to_be_bytes(), text.as_bytes()].concat();
+        self.push_frame(OpCode::Control(Control::Close), &payload);
+        self.send_unsent().await
     }
 
     async fn discard(&mut self) {
@@ -160,15 +185,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocketConnection<S> {
         if self.unsent.is_empty() {
             self.send_deadline = Instant::now() + self.write_timeout;
         }
+        let mask = match self.peer {
+            WebSocketPeer::Client => None,
+            // A mask hides nothing; it keeps caches between the two from taking a message for HTTP.
+            WebSocketPeer::Server => Some(getrandom::u32().unwrap_or_default().to_be_bytes()),
+        };
         let header = FrameHeader {
             opcode,
+            mask,
             ..FrameHeader::default()
         };
         let length = payload.len() as u64;
         self.unsent.reserve(header.len(length) + payload.len());
         // Writing to memory does not fail.
         let _ = header.format(length, &mut (&mut self.unsent).writer());
+        let start = self.unsent.len();
         self.unsent.extend_from_slice(payload);
+        if let Some(mask) = mask {
+            apply_mask(&mut self.unsent[start..], mask);
+        }
     }
 
     /// Writes what is unsent. A call whose future is dropped is continued by the next one.
@@ -188,7 +223,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocketConnection<S> {
         };
         match timeout_at(self.send_deadline, sending).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(SocketEnd::Client),
+            Ok(Err(_)) => Err(SocketEnd::Peer),
             Err(_) => Err(SocketEnd::WriteTimeout),
         }
     }

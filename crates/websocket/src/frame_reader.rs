@@ -1,4 +1,4 @@
-//! Reads messages out of the bytes of a client: frames, fragments and their limits (RFC 6455, section 5).
+//! Reads messages out of the bytes of a peer: frames, fragments and their limits (RFC 6455, section 5).
 
 use crate::close::CloseReason;
 use bytes::{Buf, Bytes, BytesMut};
@@ -11,9 +11,19 @@ const CONTROL_BYTES_MAX: u64 = 125;
 /// Room that is made for a message before its bytes have come, in bytes.
 const ROOM_MAX: usize = 64 << 10;
 
-/// Holds what has arrived and is no whole message yet, and nothing while a client is idle.
+/// Which side of a WebSocket the peer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WebSocketPeer {
+    /// It masks its frames.
+    Client,
+    /// Frames to it are masked (RFC 6455, section 5.1).
+    Server,
+}
+
+/// Holds what has arrived and is no whole message yet, and nothing while a peer is idle.
 #[derive(Debug)]
 pub(super) struct FrameReader {
+    peer: WebSocketPeer,
     received: BytesMut,
     frame: Option<FrameInProgress>,
     control: BytesMut,
@@ -28,6 +38,7 @@ struct FrameInProgress {
     is_final: bool,
     /// Number of bytes of the payload that are missing.
     left: usize,
+    /// Zeros of a server.
     mask: [u8; 4],
 }
 
@@ -39,9 +50,9 @@ enum WebSocketFrameKind {
     Close,
 }
 
-/// What a client has sent.
+/// What a peer has sent.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum ClientFrame {
+pub(super) enum PeerFrame {
     Text(Bytes),
     Ping(Bytes),
     Pong,
@@ -51,8 +62,9 @@ pub(super) enum ClientFrame {
 
 impl FrameReader {
     /// Messages may have `message_bytes_max` bytes over all their fragments.
-    pub fn new(received: BytesMut, message_bytes_max: usize) -> Self {
+    pub fn new(peer: WebSocketPeer, received: BytesMut, message_bytes_max: usize) -> Self {
         Self {
+            peer,
             received,
             frame: None,
             control: BytesMut::new(),
@@ -69,8 +81,8 @@ impl FrameReader {
     /// The next message or control frame; `None` if more bytes are needed.
     ///
     /// # Errors
-    /// The client sent what it must not send.
-    pub fn next(&mut self) -> Result<Option<ClientFrame>, CloseReason> {
+    /// The peer sent what it must not send.
+    pub fn next(&mut self) -> Result<Option<PeerFrame>, CloseReason> {
         loop {
             let frame = match self.frame.take() {
                 Some(frame) => frame,
@@ -86,19 +98,19 @@ impl FrameReader {
                 WebSocketFrameKind::Data if !is_final => {}
                 WebSocketFrameKind::Data => {
                     let message = self.message.take().unwrap_or_default();
-                    return text(message).map(|text| Some(ClientFrame::Text(text)));
+                    return text(message).map(|text| Some(PeerFrame::Text(text)));
                 }
                 WebSocketFrameKind::Ping => {
-                    return Ok(Some(ClientFrame::Ping(self.take_control())));
+                    return Ok(Some(PeerFrame::Ping(self.take_control())));
                 }
                 WebSocketFrameKind::Pong => {
                     self.take_control();
-                    return Ok(Some(ClientFrame::Pong));
+                    return Ok(Some(PeerFrame::Pong));
                 }
                 WebSocketFrameKind::Close => {
                     let payload = self.take_control();
                     check_close(&payload)?;
-                    return Ok(Some(ClientFrame::Close(payload)));
+                    return Ok(Some(PeerFrame::Close(payload)));
                 }
             }
         }
@@ -114,8 +126,10 @@ impl FrameReader {
         };
         self.received.advance(head_bytes);
         let is_reserved = header.rsv1 || header.rsv2 || header.rsv3;
-        let (Some(mask), false) = (header.mask, is_reserved) else {
-            return Err(CloseReason::Malformed);
+        let mask = match (self.peer, header.mask) {
+            (WebSocketPeer::Client, Some(mask)) if !is_reserved => mask,
+            (WebSocketPeer::Server, None) if !is_reserved => [0; 4],
+            _ => return Err(CloseReason::Malformed),
         };
         let kind = match header.opcode {
             OpCode::Data(data) => {
@@ -167,9 +181,7 @@ impl FrameReader {
         };
         let start = into.len();
         into.extend_from_slice(&self.received[..count]);
-        for (byte, mask) in into[start..].iter_mut().zip(frame.mask.iter().cycle()) {
-            *byte ^= mask;
-        }
+        apply_mask(&mut into[start..], frame.mask);
         self.received.advance(count);
         if self.received.is_empty() {
             self.received = BytesMut::new();
@@ -187,6 +199,13 @@ impl FrameReader {
 
     fn take_control(&mut self) -> Bytes {
         std::mem::take(&mut self.control).freeze()
+    }
+}
+
+/// Masks a payload, or removes its mask (RFC 6455, section 5.3).
+pub(super) fn apply_mask(payload: &mut [u8], mask: [u8; 4]) {
+    for (byte, mask) in payload.iter_mut().zip(mask.iter().cycle()) {
+        *byte ^= mask;
     }
 }
 

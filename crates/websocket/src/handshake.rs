@@ -18,6 +18,8 @@ const KEY_BYTES: usize = 16;
 #[derive(Debug, PartialEq, Eq)]
 pub struct WebSocketHandshake {
     accept: HeaderValue,
+    /// The subprotocol to select; `None` to select none.
+    subprotocol: Option<HeaderValue>,
 }
 
 /// Why a handshake cannot be accepted.
@@ -69,20 +71,29 @@ impl WebSocketHandshake {
         if decoded.len() != KEY_BYTES {
             return Err(HandshakeError::Key);
         }
-        let hash = digest(&SHA1_FOR_LEGACY_USE_ONLY, &[key, ACCEPT_SUFFIX].concat());
-        let accept = HeaderValue::from_str(&STANDARD.encode(hash));
+        let accept = HeaderValue::from_str(&accept_value(key));
         let accept = accept.map_err(|_| HandshakeError::Key)?;
-        Ok(Self { accept })
+        Ok(Self {
+            accept,
+            subprotocol: None,
+        })
     }
 
-    /// The fields of the 101 (Switching Protocols), except `connection`. No extension and no subprotocol is selected.
+    /// Selects a subprotocol that the client has offered.
+    pub fn select_subprotocol(&mut self, name: &'static str) {
+        self.subprotocol = Some(HeaderValue::from_static(name));
+    }
+
+    /// The fields of the 101 (Switching Protocols), except `connection`. No extension is selected.
     pub fn response_headers(&self) -> HeaderMap {
         let websocket = HeaderValue::from_static("websocket");
+        let subprotocol = self.subprotocol.clone().into_iter();
         [
             (header::UPGRADE, websocket),
             (header::SEC_WEBSOCKET_ACCEPT, self.accept.clone()),
         ]
         .into_iter()
+        .chain(subprotocol.map(|name| (header::SEC_WEBSOCKET_PROTOCOL, name)))
         .collect()
     }
 }
@@ -118,15 +129,27 @@ pub fn remove_handshake_fields(headers: &mut HeaderMap) {
     }
 }
 
+/// What a server sends back for a key (RFC 6455, section 4.2.2).
+pub(crate) fn accept_value(key: &[u8]) -> String {
+    STANDARD.encode(digest(
+        &SHA1_FOR_LEGACY_USE_ONLY,
+        &[key, ACCEPT_SUFFIX].concat(),
+    ))
+}
+
 /// Whether the list in a field, which may be on several lines, has a token.
-fn has_token(headers: &HeaderMap, name: &HeaderName, is_token: impl Fn(&str) -> bool) -> bool {
+pub(crate) fn has_token(
+    headers: &HeaderMap,
+    name: &HeaderName,
+    is_token: impl Fn(&str) -> bool,
+) -> bool {
     let lines = headers.get_all(name).iter();
     let mut lists = lines.filter_map(|line| line.to_str().ok());
     lists.any(|list| list.split(',').any(&is_token))
 }
 
 /// The value of a field that must be on one line.
-fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]> {
+pub(crate) fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]> {
     let mut lines = headers.get_all(name).iter();
     match (lines.next(), lines.next()) {
         (Some(value), None) => Some(value.as_bytes()),

@@ -1,11 +1,13 @@
 //! The response to one request of a WebSocket, in parts, from the exchange that makes it to the connection.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
 /// Number of parts that may wait: an exchange waits for a slow connection as it does for a slow caller of HTTP.
 const WAITING_PARTS: usize = 4;
+/// Maximum size of an event, and of a response that is no stream, in bytes.
+pub const EVENT_BYTES_MAX: usize = 64 << 20;
 
 /// A part of a response.
 #[derive(Debug)]
@@ -53,5 +55,19 @@ impl ExchangePartReceiver {
     /// The next part; `None` after the last one, and where the response broke off.
     pub async fn receive(&mut self) -> Option<ExchangePart> {
         self.0.recv().await
+    }
+
+    /// The body of a response that is no stream, and whether it is complete.
+    pub async fn read_whole(&mut self) -> (Bytes, bool) {
+        let mut body = BytesMut::new();
+        loop {
+            match self.receive().await {
+                Some(ExchangePart::Body(piece)) if body.len() + piece.len() <= EVENT_BYTES_MAX => {
+                    body.extend_from_slice(&piece);
+                }
+                Some(ExchangePart::End) => return (body.freeze(), true),
+                _ => return (body.freeze(), false),
+            }
+        }
     }
 }

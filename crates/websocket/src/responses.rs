@@ -13,6 +13,7 @@ pub mod warm_up;
 
 use crate::close::{CloseReason, SocketEnd};
 use crate::connection::{SocketInput, WebSocketConnection};
+use crate::ping_timer::{IdlePeerAction, PingTimer};
 use crate::response_parts::{ExchangePartSender, exchange_parts};
 use bytes::Bytes;
 use client_event::ClientEvent;
@@ -30,7 +31,7 @@ use stream_id::StreamId;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::{Id, JoinError, JoinSet};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 /// Number of messages that may wait for a slow connection.
 const WAITING_MESSAGES: usize = 8;
@@ -116,7 +117,7 @@ enum SocketEvent {
     Output(ResponseOutput),
     Ended(Result<(Id, ResponseEnding), JoinError>),
     Input(Result<SocketInput, SocketEnd>),
-    IdleTimeout,
+    Idle(IdlePeerAction),
     Closing(CloseReason),
 }
 
@@ -151,8 +152,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, E: SocketExchanges> ResponsesSocket<S, E
         let limits = self.responses.limits;
         let mut stopping = pin!(stopping);
         let mut aged = pin!(sleep(limits.age_max));
-        let mut idle = pin!(sleep(limits.ping_interval));
-        let mut is_pinged = false;
+        let mut idle = PingTimer::new(limits.ping_interval);
         loop {
             if let Some(reason) = self.responses.closing
                 && self.responses.lanes.is_idle()
@@ -169,7 +169,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, E: SocketExchanges> ResponsesSocket<S, E
                 Some(ended) = self.responses.tasks.join_next_with_id() => SocketEvent::Ended(ended),
                 input = self.connection.receive() => SocketEvent::Input(input),
                 Some(output) = self.output.recv() => SocketEvent::Output(output),
-                () = idle.as_mut() => SocketEvent::IdleTimeout,
+                action = idle.next_action() => SocketEvent::Idle(action),
             };
             let messages = match event {
                 SocketEvent::Output(output) => {
@@ -182,17 +182,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin, E: SocketExchanges> ResponsesSocket<S, E
                     self.responses.end(ended)
                 }
                 SocketEvent::Input(input) => {
-                    idle.as_mut().reset(Instant::now() + limits.ping_interval);
-                    is_pinged = false;
+                    idle.note_input();
                     match input? {
                         SocketInput::Text(text) => self.responses.receive(text),
                         _ => continue,
                     }
                 }
-                SocketEvent::IdleTimeout if is_pinged => return Err(SocketEnd::IdleTimeout),
-                SocketEvent::IdleTimeout => {
-                    idle.as_mut().reset(Instant::now() + limits.ping_interval);
-                    is_pinged = true;
+                SocketEvent::Idle(IdlePeerAction::GiveUp) => return Err(SocketEnd::IdleTimeout),
+                SocketEvent::Idle(IdlePeerAction::Ping) => {
                     self.connection.ping().await?;
                     continue;
                 }

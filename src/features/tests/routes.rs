@@ -43,10 +43,10 @@ fn a_route_may_have_several_paths() {
 }
 
 #[test]
-fn websockets_are_for_posts_of_the_responses_protocol() {
+fn websockets_are_for_posts_of_responses_and_gets_of_realtime() {
     let routes = |route: &str| {
         let text = format!(
-            "channels: {{c: {{base_url: 'https://p.example/v1', protocols: [chat, responses], models: {{m: n}}}}}}
+            "channels: {{c: {{base_url: 'https://p.example/v1', protocols: [chat, responses, realtime], models: {{m: n}}}}}}
 callers: [{{name: ann, key_sha256: 'f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7', models: ['*']}}]
 routes: [{{name: one, {route}, request: [require_json, authenticate, route_model]}}]
 "
@@ -63,6 +63,10 @@ routes: [{{name: one, {route}, request: [require_json, authenticate, route_model
         ),
         (
             "match: ['POST /r', 'PUT /s'], protocol: responses, websocket: {}",
+            vec!["routes[0].websocket"],
+        ),
+        (
+            "match: POST /r, protocol: realtime",
             vec!["routes[0].websocket"],
         ),
         (

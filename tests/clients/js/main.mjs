@@ -2,6 +2,7 @@
 
 import './openai_chat.mjs';
 import './openai_responses.mjs';
+import './openai_realtime.mjs';
 import './openai_websockets.mjs';
 import './openai_refusals.mjs';
 import './openai_endpoints.mjs';

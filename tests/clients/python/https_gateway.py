@@ -1,6 +1,6 @@
 """Runs a gateway with TLS and HTTP/2 until SIGTERM: `https_gateway.py PROGRAM FOLDER SIMULATOR_URL`.
 
-It serves a chat, and the own APIs of vendors of videos. Writes its address to FOLDER/url, and the CA certificate to
+It serves a chat, sessions, and the own APIs of vendors of videos. Writes its address to FOLDER/url, and the CA certificate to
 FOLDER/authority.pem.
 """
 
@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+import realtime_route
 from gateway_process import serve
 from vendor_apis import with_vendors
 
@@ -98,5 +99,8 @@ def certificate(name, issuer):
 
 
 if __name__ == "__main__":
-    write_certificates(Path(sys.argv[2]))
-    serve(sys.argv[1], Path(sys.argv[2]), with_vendors(ROUTES, sys.argv[3].rstrip("/")), "https")
+    folder, simulator = Path(sys.argv[2]), sys.argv[3].rstrip("/")
+    write_certificates(folder)
+    ROUTES["channels"]["realtime"] = realtime_route.channel(simulator)
+    ROUTES["routes"].append(realtime_route.ROUTE)
+    serve(sys.argv[1], folder, with_vendors(ROUTES, simulator), "https")

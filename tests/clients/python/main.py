@@ -4,6 +4,7 @@ import sys
 
 import openai_chat  # noqa: F401
 import openai_responses  # noqa: F401
+import openai_realtime  # noqa: F401
 import openai_websockets  # noqa: F401
 import openai_refusals  # noqa: F401
 import openai_things  # noqa: F401

@@ -1,6 +1,6 @@
-"""Runs a gateway whose routes translate, with a strict provider of each protocol, until SIGTERM: `translation_gateway.py PROGRAM
-FOLDER SIMULATOR_URL`. The provider of the model `of-PROTOCOL` speaks only that protocol; of Gemini and Converse, it is the
-simulated one, and the strict one has the model `of-strict-PROTOCOL`.
+"""Runs a gateway whose routes translate, with a strict provider of each protocol, and a route of sessions, until SIGTERM:
+`translation_gateway.py PROGRAM FOLDER SIMULATOR_URL`. The provider of the model `of-PROTOCOL` speaks only that protocol; of Gemini
+and Converse, it is the simulated one, and the strict one has the model `of-strict-PROTOCOL`.
 
 Writes its address to FOLDER/url, and that of the provider to FOLDER/provider.
 """
@@ -9,6 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
+import realtime_route
 import strict_vendors
 from gateway_process import serve
 
@@ -66,9 +67,10 @@ def routes(provider, simulator, listen="127.0.0.1:0", **route):
         "channels": {
             **{protocol: channel(protocol) for protocol in PROTOCOLS},
             **{protocol: vendor_channel(protocol, simulator) for protocol in VENDORS},
+            "realtime": realtime_route.channel(simulator),
             **{f"strict-{protocol}": vendor_channel(protocol, provider, "of-strict") for protocol in VENDORS},
         },
-        "routes": [translated(*row) for row in PROTOCOLS.items()],
+        "routes": [*(translated(*row) for row in PROTOCOLS.items()), realtime_route.ROUTE],
     }
 
 

@@ -70,6 +70,7 @@ pub fn assert_error_event(protocol: Protocol, answer: &WholeResponse) {
             assert!(data["error"]["message"].is_string(), "{event}");
         }
         Protocol::Chat
+        | Protocol::Realtime
         | Protocol::Gemini
         | Protocol::Converse
         | Protocol::Video

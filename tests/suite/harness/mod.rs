@@ -44,6 +44,7 @@ pub mod request;
 pub mod s3;
 pub mod scripted;
 pub mod service;
+pub mod session_provider;
 pub mod signed_vendors;
 pub mod simulator;
 pub mod slow_client;

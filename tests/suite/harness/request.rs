@@ -30,6 +30,7 @@ pub fn path_of(protocol: Protocol) -> &'static str {
         Protocol::Messages => "/v1/messages",
         Protocol::Responses => "/v1/responses",
         Protocol::Gemini | Protocol::Converse => panic!("only channels have it"),
+        Protocol::Realtime => "/v1/realtime",
         Protocol::ImageEdit => "/v1/images/edits",
         Protocol::Video => "/v1/video/generations",
         Protocol::Videos => "/v1/videos",
@@ -49,6 +50,7 @@ pub fn body_of(protocol: Protocol) -> Value {
             json!({"model": "demo-large", "max_tokens": 1000, "messages": [{"role": "user", "content": "Hello"}]})
         }
         Protocol::Responses => json!({"model": "demo-large", "input": "Hello"}),
+        Protocol::Realtime => json!({"model": "demo-large"}),
         Protocol::Gemini | Protocol::Converse => panic!("only channels have it"),
         Protocol::ImageEdit => {
             json!({"model": "demo-large", "prompt": "Hello", "images": [{"image_url": "https://x.example/a.png"}]})

@@ -12,7 +12,11 @@ pub struct Simulator {
 
 impl Simulator {
     pub async fn start() -> Self {
-        let args = ["simulate", "--listen", "127.0.0.1:0", "--event-ms", "0"];
+        Self::start_with(&["--event-ms", "0"]).await
+    }
+
+    pub async fn start_with(settings: &[&str]) -> Self {
+        let args = [&["simulate", "--listen", "127.0.0.1:0"], settings].concat();
         let mut process = Process::spawn(&args);
         let line = process
             .wait_for_line("simulated provider is listening")

@@ -31,7 +31,12 @@ pub struct ServerFrame {
 
 /// A handshake at the path of the responses protocol.
 pub fn handshake() -> Request {
-    Request::get("/v1/responses")
+    handshake_at("/v1/responses")
+}
+
+/// A handshake at this path.
+pub fn handshake_at(target: &str) -> Request {
+    Request::get(target)
         .header("Connection", "Upgrade")
         .header("Upgrade", "websocket")
         .header("Sec-WebSocket-Version", "13")

@@ -1,9 +1,11 @@
-//! Tests of WebSockets of the responses protocol.
+//! Tests of WebSockets: of the responses protocol, and sessions of the realtime protocol.
 
 mod conversations;
 mod frames;
 mod handshakes;
 mod lifecycle;
+mod realtime;
+mod realtime_providers;
 mod responses;
 
 use crate::harness::{TestSetup, config};

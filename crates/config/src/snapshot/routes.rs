@@ -197,6 +197,7 @@ impl RouteBuilder<'_> {
         let responding: Vec<_> = named(responding);
         let request = RequestChain::new(named(requesting), &responding);
         let response = ResponseChain::new(responding, request.filters());
+        websockets::check_output_checks(websocket.as_ref(), &response, at, problems);
         let name: Arc<str> = name.as_str().into();
         let traced_messages = tracing::messages(traced_messages, protocol, at, problems);
         let may_translate = translation.admits_models || !translation.protocols.is_empty();

@@ -119,6 +119,11 @@ impl Candidate {
         }
     }
 
+    /// Whether its requests open a session over a WebSocket.
+    pub fn opens_session(&self) -> bool {
+        self.protocol.is_some_and(ChannelProtocol::has_sessions)
+    }
+
     /// A channel that serves a model.
     pub fn for_model(channel: Arc<Channel>, model: ChannelModel) -> Self {
         Self {

@@ -1,7 +1,7 @@
 //! The caller's side of one request, on a connection of HTTP/1.1 or a stream of HTTP/2.
 
 use super::http1::Http1ServerSession;
-use super::websocket_request::WebSocketRequestSession;
+use super::websocket_request::{SessionResponse, WebSocketRequestSession};
 use crate::fault_from::{http1_read, http1_write, http2_read, http2_write};
 use bytes::Bytes;
 use headgate_protocol::fault::Fault;
@@ -48,6 +48,14 @@ impl CallerSession {
     /// Whether this is a request of a WebSocket that only prepares a conversation.
     pub fn is_warm_up(&self) -> bool {
         matches!(self, Self::WebSocket(session) if session.is_warm_up())
+    }
+
+    /// Takes the response of a session that this request of a WebSocket is about.
+    pub fn take_session_response(&mut self) -> Option<SessionResponse> {
+        match self {
+            Self::WebSocket(session) => session.take_session_response(),
+            Self::Http1(_) | Self::Http2(_) => None,
+        }
     }
 
     /// Whether this is a request of a WebSocket.

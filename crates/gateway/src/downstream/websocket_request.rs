@@ -3,15 +3,23 @@
 use crate::deadline::{DeadlineElapsed, in_time};
 use crate::fault_from;
 use bytes::Bytes;
+use headgate_channel::lease::ChannelLease;
+use headgate_config::snapshot::router::RouteWebSocketSettings;
+use headgate_protocol::WebSocketMessages;
 use headgate_protocol::fault::Fault;
 use headgate_websocket::handshake::remove_handshake_fields;
+use headgate_websocket::realtime::SessionResponseEnd;
 use headgate_websocket::response_parts::{ExchangePart, ExchangePartSender, NoReceiver};
+use headgate_websocket::subprotocols;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use pingora_core::protocols::tls::SslDigest;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::oneshot;
+
+const OPENAI_BETA: HeaderName = HeaderName::from_static("openai-beta");
 
 /// What all requests of a WebSocket have in common.
 pub struct WebSocketOrigin {
@@ -20,24 +28,56 @@ pub struct WebSocketOrigin {
     peer: Option<SocketAddr>,
 }
 
+/// A response of a session that its exchange follows.
+pub struct SessionResponse {
+    /// The channel of the session.
+    pub lease: Arc<ChannelLease>,
+    pub end: oneshot::Receiver<SessionResponseEnd>,
+}
+
 /// A request of a WebSocket.
 pub struct WebSocketRequestSession {
     origin: Arc<WebSocketOrigin>,
     head: Parts,
     body: Bytes,
-    /// Whether nothing is to be generated.
-    is_warm_up: bool,
+    purpose: WebSocketRequestPurpose,
     /// `None` once the response has ended.
     response: Option<ExchangePartSender>,
     status: Option<StatusCode>,
     write_timeout: Duration,
 }
 
+/// What is to be done for a request, beside the checks of any request.
+pub enum WebSocketRequestPurpose {
+    /// It is sent to a provider.
+    Request,
+    /// Nothing is to be generated.
+    WarmUp,
+    /// The response is one of a session; `None` once it was taken.
+    SessionResponse(Option<SessionResponse>),
+}
+
 impl WebSocketOrigin {
-    /// `head` is that of the handshake.
-    pub fn new(mut head: Parts, tls: Option<Arc<SslDigest>>, peer: Option<SocketAddr>) -> Self {
+    /// `head` is that of the handshake; the requests have the method of their route.
+    pub fn new(
+        mut head: Parts,
+        settings: &RouteWebSocketSettings,
+        tls: Option<Arc<SslDigest>>,
+        peer: Option<SocketAddr>,
+    ) -> Self {
+        if settings.takes_key_in_subprotocol && !head.headers.contains_key(header::AUTHORIZATION) {
+            let key = subprotocols::authorization(&head.headers);
+            head.headers
+                .extend(key.map(|key| (header::AUTHORIZATION, key)));
+        }
+        let beta = subprotocols::beta(&head.headers);
         remove_handshake_fields(&mut head.headers);
-        head.method = Method::POST;
+        match settings.messages {
+            WebSocketMessages::Requests => head.method = Method::POST,
+            WebSocketMessages::SessionEvents => {
+                head.headers.extend(beta.map(|beta| (OPENAI_BETA, beta)));
+            }
+        }
         let json = HeaderValue::from_static("application/json");
         head.headers.insert(header::CONTENT_TYPE, json);
         remove_betas_of_websockets(&mut head.headers);
@@ -55,7 +95,7 @@ impl WebSocketRequestSession {
     pub fn new(
         origin: Arc<WebSocketOrigin>,
         body: Bytes,
-        is_warm_up: bool,
+        purpose: WebSocketRequestPurpose,
         response: ExchangePartSender,
     ) -> Self {
         let mut head = origin.head.clone();
@@ -65,7 +105,7 @@ impl WebSocketRequestSession {
             origin,
             head,
             body,
-            is_warm_up,
+            purpose,
             response: Some(response),
             status: None,
             write_timeout: Duration::MAX,
@@ -74,7 +114,15 @@ impl WebSocketRequestSession {
 
     /// Whether the request only prepares a conversation.
     pub fn is_warm_up(&self) -> bool {
-        self.is_warm_up
+        matches!(self.purpose, WebSocketRequestPurpose::WarmUp)
+    }
+
+    /// Takes the response of a session that the request is about.
+    pub fn take_session_response(&mut self) -> Option<SessionResponse> {
+        match &mut self.purpose {
+            WebSocketRequestPurpose::SessionResponse(response) => response.take(),
+            WebSocketRequestPurpose::Request | WebSocketRequestPurpose::WarmUp => None,
+        }
     }
 
     pub fn head(&self) -> &Parts {
@@ -176,7 +224,7 @@ impl WebSocketRequestSession {
 
 /// Removes what clients declare about their WebSocket, such as `responses_websockets=2026-02-06`: the provider gets a request of HTTP.
 fn remove_betas_of_websockets(headers: &mut HeaderMap) {
-    let http::header::Entry::Occupied(mut betas) = headers.entry("openai-beta") else {
+    let http::header::Entry::Occupied(mut betas) = headers.entry(OPENAI_BETA) else {
         return;
     };
     let declared = betas.get().to_str().unwrap_or_default().split(',');

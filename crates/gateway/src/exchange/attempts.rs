@@ -15,10 +15,10 @@ use crate::Gateway;
 use crate::deadline::in_time;
 use crate::downstream::detachment::CallerDetachmentFlag;
 use crate::downstream::{ExchangeWaitRecorder, UpstreamWaitInterruption};
+use crate::upstream::ChannelWithCredential;
 use crate::upstream::client::SendError;
 use crate::upstream::request::PreparedBody;
 use crate::upstream::response::UpstreamResponse;
-use crate::upstream::{ChannelWithCredential, ConnectionReusePolicy};
 use headgate_channel::balancing::LoadBalancing;
 use headgate_channel::clock::MonotonicTime;
 use headgate_channel::lease::ChannelLease;
@@ -358,7 +358,7 @@ impl AttemptLoop<'_> {
         let after_stale = self.policy.decision(AttemptFailureClass::StaleConnection);
         prepared.may_repeat = after_stale.next == NextAttempt::FreshConnection;
         if !prepared.may_repeat {
-            prepared.connection = ConnectionReusePolicy::Fresh;
+            prepared.connection.require_fresh();
         }
         capture::upstream_request(&self.wait_times, lease, &prepared);
         self.detachment.arm();

@@ -53,6 +53,8 @@ enum ResponseStartResult {
     RefusalUnderSuccess(StatusCode, Bytes),
     /// No JSON object under a success status.
     Unreadable,
+    /// No WebSocket, in response to a handshake; why.
+    NoSession(String),
     /// A stream, or a body that is not examined.
     Body(FirstEventsResult),
 }
@@ -88,6 +90,10 @@ impl AttemptLoop<'_> {
                 let detail = "the body under a success status is no JSON object";
                 let end = AttemptFailureClass::UnreadableSuccess;
                 self.fail_foreign(response, lease, end, Some(detail))
+            }
+            Ok(ResponseStartResult::NoSession(detail)) => {
+                let end = AttemptFailureClass::ForeignBody;
+                self.fail_foreign(response, lease, end, Some(&detail))
             }
             Ok(ResponseStartResult::Body(FirstEventsResult::Error(error)))
                 if !error.class.is_callers() || self.has_fallback_for(error.class) =>
@@ -128,6 +134,12 @@ impl AttemptLoop<'_> {
         let kind = response.declare_kind(protocol);
         if status.is_client_error() || status.is_server_error() {
             return Ok(ResponseStartResult::Error(self.read_error(response).await));
+        }
+        if lease.candidate.opens_session() && !status.is_redirection() {
+            return Ok(match self.check_acceptance(response) {
+                Ok(()) => ResponseStartResult::Body(FirstEventsResult::Content),
+                Err(detail) => ResponseStartResult::NoSession(detail),
+            });
         }
         if !status.is_success() {
             return Ok(ResponseStartResult::Foreign(AttemptFailureClass::Redirect));

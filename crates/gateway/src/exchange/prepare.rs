@@ -1,5 +1,6 @@
 //! Builds the upstream request of one attempt from the caller's original bytes.
 
+use super::session_attempt::become_handshake;
 use super::translation::{
     ResponseTranslation, ThoughtLookup, edited_bytes, find_thoughts, no_translation,
     remove_seals_of_others, replace_protocol_headers, translate,
@@ -7,7 +8,7 @@ use super::translation::{
 use crate::head::check_upstream_path;
 use crate::upstream::ChannelWithCredential;
 use crate::upstream::provider_target::{below_base_url, check_model_in_path};
-use crate::upstream::request::{PreparedBody, PreparedRequest};
+use crate::upstream::request::{ConnectionReusePolicy, PreparedBody, PreparedRequest};
 use bytes::Bytes;
 use headgate_config::snapshot::router::Route;
 use headgate_core::catalog::credential::Credential;
@@ -105,10 +106,11 @@ pub(crate) fn begin_attempt(
 pub(crate) fn build(
     route: &Route,
     request: &RequestView,
-    attempt: AttemptView,
+    mut attempt: AttemptView,
     credential: Option<&Credential>,
     thoughts: ThoughtLookup<'_>,
 ) -> Result<PreparedAttempt, Fault> {
+    let is_session = attempt.candidate.opens_session() && become_handshake(request, &mut attempt);
     let AttemptView {
         candidate,
         mut headers,
@@ -168,7 +170,11 @@ pub(crate) fn build(
     };
     let path = with_query_members(path, &query_members);
     let path = below_base_url(candidate, &path)?;
-    let prepared = PreparedRequest::new(target, Some(&request.id), method, path, headers, body)?;
+    let mut prepared =
+        PreparedRequest::new(target, Some(&request.id), method, path, headers, body)?;
+    if is_session {
+        prepared.connection = ConnectionReusePolicy::FreshHttp1;
+    }
     Ok(PreparedAttempt {
         request: PreparedRequest {
             timeouts: route.timeouts.over(channel.timeouts),

@@ -28,10 +28,22 @@ impl Exchange<'_> {
         &mut self,
         handshake: &WebSocketHandshake,
     ) -> Result<ExchangeSettlement, Fault> {
+        if let Some(settlement) = self.admit_handshake().await? {
+            return Ok(settlement);
+        }
+        self.switch_protocols(handshake).await?;
+        Ok(ExchangeSettlement::GatewayReply)
+    }
+
+    /// Shows the filters the head of a handshake; returns the settlement if one of them has replied.
+    ///
+    /// # Errors
+    /// The handshake is refused.
+    pub(super) async fn admit_handshake(&mut self) -> Result<Option<ExchangeSettlement>, Fault> {
         let is_from_page = self.request.headers.contains_key(header::ORIGIN);
         let flow = self.run_on_head().await?;
         if let Some(settlement) = self.send_filter_reply(flow).await? {
-            return Ok(settlement);
+            return Ok(Some(settlement));
         }
         // Browsers let any page open a WebSocket, and send their cookies with it.
         let mut filters = self.request.response_headers.iter();
@@ -41,12 +53,23 @@ impl Exchange<'_> {
                 "web pages of this origin may not open WebSockets here; ask the operator of this gateway to allow it",
             ));
         }
+        Ok(None)
+    }
+
+    /// Sends 101 (Switching Protocols).
+    ///
+    /// # Errors
+    /// The client is gone.
+    pub(super) async fn switch_protocols(
+        &mut self,
+        handshake: &WebSocketHandshake,
+    ) -> Result<(), Fault> {
+        self.release_permits();
         let mut headers = handshake.response_headers();
         reply::complete_head(&mut headers, self.request.protocol, &self.request);
         let status = StatusCode::SWITCHING_PROTOCOLS;
         self.record.status = Some(status);
-        self.downstream.write_head(status, headers).await?;
-        Ok(ExchangeSettlement::GatewayReply)
+        self.downstream.write_head(status, headers).await
     }
 
     /// The response to a request that only prepares a conversation.

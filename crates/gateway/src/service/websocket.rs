@@ -3,24 +3,31 @@
 use super::GatewayClientConnection;
 use crate::Gateway;
 use crate::downstream::DownstreamSession;
-use crate::downstream::accepted_websocket::AcceptedWebSocket;
+use crate::downstream::accepted_websocket::{AcceptedMessages, AcceptedSession, AcceptedWebSocket};
 use crate::downstream::early_reply::ConnectionAfterExchange;
 use crate::downstream::session::CallerSession;
-use crate::downstream::websocket_request::{WebSocketOrigin, WebSocketRequestSession};
+use crate::downstream::websocket_request::{
+    WebSocketOrigin, WebSocketRequestPurpose, WebSocketRequestSession,
+};
 use crate::head::NormalizedRequestTarget;
 use crate::listen::drain_state::until_set;
 use crate::unrouted_request::UnroutedRequest;
 use bytes::Bytes;
 use headgate_config::snapshot::Snapshot;
-use headgate_config::snapshot::router::{PathParameters, Route};
+use headgate_config::snapshot::router::{PathParameters, Route, RouteWebSocketSettings};
 use headgate_core::catalog::client_address::DownstreamClient;
 use headgate_core::filter::view::RequestView;
 use headgate_core::request_id::RequestId;
+use headgate_protocol::WebSocketMessages;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_websocket::connection::{WebSocketConnection, WebSocketLimits};
+use headgate_websocket::frame_reader::WebSocketPeer;
 use headgate_websocket::handshake::{WebSocketHandshake, asks_for_websocket};
+use headgate_websocket::realtime::RealtimeLimits;
 use headgate_websocket::response_parts::ExchangePartSender;
 use headgate_websocket::responses::{ResponsesSocketLimits, SocketExchanges, serve_responses};
+use headgate_websocket::subprotocols;
+use http::{HeaderMap, HeaderValue, header};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -31,6 +38,7 @@ const MESSAGE_BYTES_MAX: u64 = 32 << 20;
 pub(super) struct RoutedHandshake {
     pub snapshot: Arc<Snapshot>,
     pub route: Arc<Route>,
+    pub settings: RouteWebSocketSettings,
     pub params: PathParameters,
     pub target: NormalizedRequestTarget,
     pub id: RequestId,
@@ -51,7 +59,11 @@ impl SocketExchanges for WebSocketExchanges {
         is_warm_up: bool,
         response: ExchangePartSender,
     ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        let request = WebSocketRequestSession::new(self.origin.clone(), body, is_warm_up, response);
+        let purpose = match is_warm_up {
+            true => WebSocketRequestPurpose::WarmUp,
+            false => WebSocketRequestPurpose::Request,
+        };
+        let request = WebSocketRequestSession::new(self.origin.clone(), body, purpose, response);
         let (connection, gateway) = (self.connection.clone(), self.gateway.clone());
         Box::pin(async move {
             let session = CallerSession::WebSocket(Box::new(request));
@@ -61,14 +73,37 @@ impl SocketExchanges for WebSocketExchanges {
     }
 }
 
-/// The route that takes the WebSocket for which a request asks, with the text of its parameters; `None` for another request.
+/// The route that takes the WebSocket for which a request asks, with its settings and the text of its parameters; `None` for
+/// another request.
 pub(super) fn find_route<'s>(
     snapshot: &'s Snapshot,
     session: &CallerSession,
     target: &NormalizedRequestTarget,
-) -> Option<(&'s Arc<Route>, PathParameters)> {
+) -> Option<(&'s Arc<Route>, RouteWebSocketSettings, PathParameters)> {
     let asks = asks_for_websocket(session.head());
-    asks.then(|| snapshot.router.find_websocket(&target.path))?
+    let (route, params) = asks.then(|| snapshot.router.find_websocket(&target.path))??;
+    Some((route, route.websocket?, params))
+}
+
+/// Whether a route takes only WebSockets, and this is a request of HTTP.
+pub(super) fn needs_upgrade(route: &Route, session: &CallerSession) -> bool {
+    let is_session = |settings: &RouteWebSocketSettings| {
+        settings.messages == WebSocketMessages::SessionEvents && !session.is_websocket()
+    };
+    route.websocket.as_ref().is_some_and(is_session)
+}
+
+/// The refusal of a request that [needs an upgrade](needs_upgrade), with the fields that RFC 9110, section 15.5.22 requires.
+pub(super) fn upgrade_required() -> (Fault, HeaderMap) {
+    let fault = Fault::new(
+        FaultKind::UpgradeRequired,
+        "this path takes WebSockets over HTTP/1.1 only; connect to it with `wss://`",
+    );
+    let fields = [
+        (header::CONNECTION, HeaderValue::from_static("Upgrade")),
+        (header::UPGRADE, HeaderValue::from_static("websocket")),
+    ];
+    (fault, fields.into_iter().collect())
 }
 
 impl GatewayClientConnection {
@@ -82,12 +117,13 @@ impl GatewayClientConnection {
         let RoutedHandshake {
             snapshot,
             route,
+            settings,
             params,
             target,
             id,
             client,
         } = handshake;
-        let accepted = match WebSocketHandshake::read(session.head()) {
+        let mut accepted = match WebSocketHandshake::read(session.head()) {
             Ok(accepted) => accepted,
             Err(error) => {
                 let refusal = UnroutedRequest {
@@ -100,7 +136,12 @@ impl GatewayClientConnection {
                 return refusal.send(session, fault, error.response_headers()).await;
             }
         };
-        let origin = WebSocketOrigin::new(session.head().clone(), session.tls(), session.peer());
+        let is_session = settings.messages == WebSocketMessages::SessionEvents;
+        if is_session && subprotocols::offers_realtime(&session.head().headers) {
+            accepted.select_subprotocol(subprotocols::REALTIME);
+        }
+        let head = session.head().clone();
+        let origin = WebSocketOrigin::new(head, &settings, session.tls(), session.peer());
         let method = session.head().method.clone();
         let (downstream, _) = DownstreamSession::new(session, gateway.drain_state.clone());
         // The filters of the route see what they will see of each message.
@@ -115,21 +156,29 @@ impl GatewayClientConnection {
             route.protocol,
         );
         let write_timeout = snapshot.server.limits.write_timeout;
-        let settings = route.websocket.unwrap_or_default();
         let mut exchange = self.begin_exchange(gateway, downstream, snapshot, route, view, client);
-        let is_accepted = exchange.run_handshake(&accepted).await;
+        let tunnel = match settings.messages {
+            WebSocketMessages::Requests => exchange.run_handshake(&accepted).await.then_some(None),
+            WebSocketMessages::SessionEvents => exchange.open_session(&accepted).await.map(Some),
+        };
         let (downstream, is_broken) = (exchange.downstream, exchange.record.broken);
         let message_bytes_max = exchange.request.body_limit.min(MESSAGE_BYTES_MAX);
-        if !is_accepted {
+        let Some(tunnel) = tunnel else {
             return match is_broken {
                 true => downstream.abort().await,
                 false => downstream.finish().await,
             };
-        }
+        };
         let CallerSession::Http1(session) = downstream.into_session() else {
             return ConnectionAfterExchange::Nothing;
         };
         let message_bytes_max = usize::try_from(message_bytes_max).unwrap_or(usize::MAX);
+        let RouteWebSocketSettings {
+            ping_interval,
+            age_max,
+            history_bytes_max,
+            ..
+        } = settings;
         ConnectionAfterExchange::WebSocket(Box::new(AcceptedWebSocket {
             session,
             origin,
@@ -137,11 +186,20 @@ impl GatewayClientConnection {
                 message_bytes_max,
                 write_timeout,
             },
-            limits: ResponsesSocketLimits {
-                waiting_bytes_max: message_bytes_max,
-                history_bytes_max: settings.history_bytes_max,
-                ping_interval: settings.ping_interval,
-                age_max: settings.age_max,
+            messages: match tunnel {
+                None => AcceptedMessages::Requests(ResponsesSocketLimits {
+                    waiting_bytes_max: message_bytes_max,
+                    history_bytes_max,
+                    ping_interval,
+                    age_max,
+                }),
+                Some(tunnel) => AcceptedMessages::Session(AcceptedSession {
+                    limits: RealtimeLimits {
+                        ping_interval,
+                        age_max,
+                    },
+                    tunnel,
+                }),
             },
         }))
     }
@@ -156,20 +214,30 @@ impl GatewayClientConnection {
             session,
             origin,
             frames,
-            limits,
+            messages,
         } = *accepted;
-        let exchanges = WebSocketExchanges {
-            connection: self.clone(),
-            gateway: gateway.clone(),
-            origin: Arc::new(origin),
-        };
-        let gateway = gateway.clone();
+        let (connection, gateway) = (self.clone(), gateway.clone());
         Box::pin(async move {
             let open = gateway.metrics.websockets.open();
-            let (stream, received) = session.into_tunnel();
-            let connection = WebSocketConnection::new(stream, received, frames);
-            let stopping = until_set(gateway.drain_state.callers());
-            let end = serve_responses(connection, exchanges, limits, stopping).await;
+            let end = match messages {
+                AcceptedMessages::Session(accepted) => {
+                    let serving =
+                        connection.serve_session(&gateway, session, origin, frames, accepted);
+                    serving.await
+                }
+                AcceptedMessages::Requests(limits) => {
+                    let stopping = until_set(gateway.drain_state.callers());
+                    let exchanges = WebSocketExchanges {
+                        connection,
+                        gateway: gateway.clone(),
+                        origin: Arc::new(origin),
+                    };
+                    let (stream, received) = session.into_tunnel();
+                    let peer = WebSocketPeer::Client;
+                    let socket = WebSocketConnection::new(stream, peer, received, frames);
+                    serve_responses(socket, exchanges, limits, stopping).await
+                }
+            };
             open.end(end.name());
         })
     }

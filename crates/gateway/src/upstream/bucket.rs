@@ -3,8 +3,8 @@
 //! The operator names the server, as the base URL of a channel, so that the egress policy does not apply to it.
 
 use super::bounded_body::BodyEnd;
-use super::request::{PreparedBody, PreparedRequest};
-use super::{ChannelWithCredential, ConnectionReusePolicy, UpstreamClient};
+use super::request::{ConnectionReusePolicy, PreparedBody, PreparedRequest};
+use super::{ChannelWithCredential, UpstreamClient};
 use bytes::Bytes;
 use headgate_channel::retry_policy::SendProgress;
 use headgate_core::catalog::base_path::BasePath;

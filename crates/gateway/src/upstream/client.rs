@@ -4,12 +4,12 @@
 //! or resets the HTTP/2 stream.
 
 use super::connection::UpstreamConnection;
-use super::request::{PreparedBody, PreparedRequest};
+use super::request::{ConnectionReusePolicy, PreparedBody, PreparedRequest};
 use super::request_head::RequestHead;
 use super::response::UpstreamResponse;
 use super::session::{RequestWriteOutcome, UpstreamSession};
 use super::streaming::{RequestBodyWithTimeouts, RequestStreamOutcome, write_streamed};
-use super::{ChannelWithCredential, ConnectionReusePolicy, UpstreamClient};
+use super::{ChannelWithCredential, UpstreamClient};
 use crate::deadline::in_time;
 use crate::fault_from;
 use headgate_channel::outcome::{AttemptFailure, FailureReason};
@@ -233,7 +233,9 @@ async fn exchange_heads(
         .map_err(broken)?;
     let max_wait = timeouts.first_byte.min(remaining(deadline));
     let mut is_informed = false;
-    let read = in_time(max_wait, pin!(session.read_head(&mut is_informed)))
+    let awaits_switch = request.connection == ConnectionReusePolicy::FreshHttp1;
+    let reading = session.read_head_or_switch(&mut is_informed, awaits_switch);
+    let read = in_time(max_wait, pin!(reading))
         .await
         .map_err(|_| ResponseHeadError::silent(timeouts.first_byte));
     connection.is_informed = is_informed;

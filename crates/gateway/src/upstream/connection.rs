@@ -4,6 +4,8 @@ use super::POOL_IDLE;
 use super::dial::UpstreamConnectionPool;
 use super::peer::UpstreamPeer;
 use super::session::UpstreamSession;
+use bytes::BytesMut;
+use pingora_core::protocols::Stream;
 use pingora_timeout::fast_timeout::fast_timeout;
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,6 +74,14 @@ impl UpstreamConnection {
         // A connection that the provider closes at once is closed here.
         if !idle.is_zero() {
             self.dialer.release(session, &self.peer, idle);
+        }
+    }
+
+    /// The stream and what was received after the last head; `None` over HTTP/2.
+    pub(super) fn into_tunnel(mut self) -> Option<(Stream, BytesMut)> {
+        match self.session.take() {
+            Some(UpstreamSession::Http1(session)) => Some(session.into_tunnel()),
+            Some(UpstreamSession::Http2(_)) | None => None,
         }
     }
 

@@ -90,6 +90,12 @@ impl UpstreamConnectionPool {
         Ok(UpstreamSession::Http1(Http1Session::new(stream)))
     }
 
+    /// A new connection of HTTP/1.1, with TLS if the peer has it.
+    pub async fn dial_http1(&self, peer: &UpstreamPeer) -> Result<UpstreamSession, Box<Error>> {
+        let stream = CONNECTOR.new_stream(&peer.with_http1_only()).await?;
+        Ok(UpstreamSession::Http1(Http1Session::new(stream)))
+    }
+
     /// Returns a connection to the pool, for `idle` at most. An HTTP/1.1 connection must be reusable; an HTTP/2 stream may
     /// be cut short.
     pub fn release(&self, session: UpstreamSession, peer: &UpstreamPeer, idle: Duration) {

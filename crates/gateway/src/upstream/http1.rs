@@ -193,6 +193,11 @@ impl Http1Session {
         self.stream
     }
 
+    /// The connection and what was received after the last head, for the protocol that a 101 (Switching Protocols) has begun.
+    pub fn into_tunnel(self) -> (Stream, BytesMut) {
+        (self.stream, self.received)
+    }
+
     /// Closes the connection.
     pub async fn shutdown(&mut self) {
         let _ = self.stream.shutdown().await;

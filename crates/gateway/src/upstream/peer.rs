@@ -37,6 +37,13 @@ impl UpstreamPeer {
         &self.peer.options.alpn
     }
 
+    /// The peer for a connection that must be one of HTTP/1.1.
+    pub(super) fn with_http1_only(&self) -> Self {
+        let mut peer = self.clone();
+        peer.peer.options.alpn = ALPN::H1;
+        peer
+    }
+
     /// The key of idle HTTP/1.1 connections; `None` for an address that is not one of the Internet.
     pub(super) fn connection_key(&self) -> Option<ConnectionKey> {
         Some(ConnectionKey {

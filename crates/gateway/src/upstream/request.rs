@@ -1,7 +1,7 @@
 //! A request to a provider, complete except for the connection.
 
+use super::ChannelWithCredential;
 use super::request_head::RequestHead;
-use super::{ChannelWithCredential, ConnectionReusePolicy};
 use headgate_core::catalog::channel::{Channel, Timeouts};
 use headgate_core::catalog::credential::{Credential, SignableBody, SignableRequest, SigningError};
 use headgate_core::filter::body_stream::RequestBodyReceiver;
@@ -39,6 +39,26 @@ pub enum PreparedBody {
     Whole(BodySegments),
     /// The body arrives while it is sent.
     Streamed(RequestBodyReceiver),
+}
+
+/// Where to get a connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionReusePolicy {
+    /// From the pool if it has one, otherwise a new connection.
+    Pool,
+    /// A new connection: the provider may have closed a pooled one, or may reset it when it is used again.
+    Fresh,
+    /// A new connection of HTTP/1.1, whose response may switch to another protocol.
+    FreshHttp1,
+}
+
+impl ConnectionReusePolicy {
+    /// Allows new connections only.
+    pub fn require_fresh(&mut self) {
+        if *self == Self::Pool {
+            *self = Self::Fresh;
+        }
+    }
 }
 
 impl PreparedRequest {

@@ -7,7 +7,7 @@ use super::connection::UpstreamConnection;
 use super::peeked_chunks::PeekedChunks;
 use crate::deadline::{DeadlineElapsed, in_time, in_time_until};
 use crate::fault_from;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use headgate_core::catalog::channel::Timeouts;
 use headgate_core::filter::view::ResponseBodyKind;
 use headgate_http_body::content_decoder::ContentCoding;
@@ -15,6 +15,7 @@ use headgate_protocol::ChannelProtocol;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::mask::{ChannelSecrets, SecretMasker};
 use http::{HeaderMap, StatusCode, header};
+use pingora_core::protocols::Stream;
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
@@ -109,6 +110,12 @@ impl UpstreamResponse {
 
     pub fn headers(&self) -> &HeaderMap {
         response_head(&self.connection).1
+    }
+
+    /// The stream and the bytes that were received after the head, for the protocol that a 101 (Switching Protocols) has begun;
+    /// `None` over HTTP/2.
+    pub fn into_tunnel(self) -> Option<(Stream, BytesMut)> {
+        self.connection.into_tunnel()
     }
 
     /// The kind of the body: what it turned out to be, or else what the head says.

@@ -111,6 +111,18 @@ impl UpstreamSession {
     /// # Errors
     /// The connection broke, there are too many informational responses, or the head has contradictory headers.
     pub async fn read_head(&mut self, is_informed: &mut bool) -> Result<(), Box<Error>> {
+        self.read_head_or_switch(is_informed, false).await
+    }
+
+    /// Like [`Self::read_head`]; if `awaits_switch`, a switch of protocols is a response, too.
+    ///
+    /// # Errors
+    /// The connection broke, there are too many informational responses, or the head has contradictory headers.
+    pub async fn read_head_or_switch(
+        &mut self,
+        is_informed: &mut bool,
+        awaits_switch: bool,
+    ) -> Result<(), Box<Error>> {
         for _ in 0..INFORMATIONAL_MAX {
             match self {
                 Self::Http1(session) => session.read_head().await?,
@@ -119,6 +131,9 @@ impl UpstreamSession {
             let (status, headers) = self.head().expect("the response's head was read");
             // What follows would be of another protocol, which nobody requested.
             if status == StatusCode::SWITCHING_PROTOCOLS {
+                if awaits_switch {
+                    return Ok(());
+                }
                 let reason = "the provider switches protocols although nobody requested it";
                 return Error::e_explain(UNSOLICITED_UPGRADE, reason);
             }

@@ -47,6 +47,11 @@ impl ChannelProtocol {
             && self.descriptor().translation == Some(ProviderFormat::Chat)
     }
 
+    /// Whether its requests are WebSockets.
+    pub fn has_sessions(self) -> bool {
+        self.0.has_sessions()
+    }
+
     /// Whether requests create what is paid for one by one: videos and images.
     pub fn creates_paid_work(self) -> bool {
         self.0.creates_paid_work()

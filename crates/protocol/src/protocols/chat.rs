@@ -54,6 +54,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "chat",
     path: "/v1/chat/completions",
     stream_path: None,
+    websocket: None,
     medium: GenerationMedium::Text,
     cost: DuplicateRequestCost::Tokens(ProviderResponseStorage::OnRequest),
     tasks: None,

@@ -18,6 +18,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "converse",
     path: "/model/{model}/converse",
     stream_path: Some("/model/{model}/converse-stream"),
+    websocket: None,
     medium: GenerationMedium::Text,
     cost: DuplicateRequestCost::Tokens(ProviderResponseStorage::Never),
     tasks: None,

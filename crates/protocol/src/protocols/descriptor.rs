@@ -28,6 +28,8 @@ pub struct ProtocolDescriptor {
     pub path: &'static str,
     /// The path of requests for streams, if it is another one.
     pub stream_path: Option<&'static str>,
+    /// What the messages of its WebSockets are; `None` if it has no WebSockets.
+    pub websocket: Option<WebSocketMessages>,
     pub medium: GenerationMedium,
     pub cost: DuplicateRequestCost,
     /// How a video task is created and queried; `None` if the protocol has no tasks.
@@ -83,6 +85,15 @@ pub struct KeptForm {
     pub describe: fn(&MultipartForm) -> Result<Bytes, Fault>,
     /// Renames fields that some providers read differently.
     pub normalise: fn(&MultipartForm, &mut JsonEdits),
+}
+
+/// What the messages of a protocol's WebSockets are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WebSocketMessages {
+    /// Requests that providers take over HTTP as well, and the events of their responses.
+    Requests,
+    /// Events of one session with a provider's own WebSocket; the query of the handshake names the model.
+    SessionEvents,
 }
 
 /// What a protocol generates.

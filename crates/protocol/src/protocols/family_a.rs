@@ -12,6 +12,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "family_a",
     path: "/api/v3/contents/generations/tasks",
     stream_path: None,
+    websocket: None,
     tasks: Some(TaskApiFormat::Native),
     errors: ErrorShape {
         body: error_body,

@@ -14,6 +14,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "family_b",
     path: "/api/v1/services/aigc/video-generation/video-synthesis",
     stream_path: None,
+    websocket: None,
     tasks: Some(TaskApiFormat::Native),
     errors: ErrorShape {
         body: |fault, request_id| error_body(fault.kind, &fault.into(), request_id),

@@ -23,6 +23,7 @@ pub(super) static DESCRIPTOR: LazyLock<ProtocolDescriptor> = LazyLock::new(|| Pr
     name: "gemini",
     path: "/v1/models/{model}:generateContent",
     stream_path: Some("/v1/models/{model}:streamGenerateContent?alt=sse"),
+    websocket: None,
     medium: GenerationMedium::Text,
     cost: DuplicateRequestCost::Tokens(ProviderResponseStorage::Never),
     tasks: None,

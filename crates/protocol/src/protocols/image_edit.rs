@@ -19,6 +19,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "image_edit",
     path: "/v1/images/edits",
     stream_path: None,
+    websocket: None,
     medium: GenerationMedium::Image,
     cost: DuplicateRequestCost::PaidWork,
     tasks: None,

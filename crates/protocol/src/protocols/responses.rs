@@ -5,7 +5,7 @@ mod events;
 use super::chat;
 use super::descriptor::{
     DuplicateRequestCost, GenAiTraceNames, GenerationMedium, MODEL_MEMBER, ProtocolDescriptor,
-    ProtocolHeaders, ProviderResponseStorage,
+    ProtocolHeaders, ProviderResponseStorage, WebSocketMessages,
 };
 use crate::conversation::{ConversationShape, ProviderFormat, ResponseMessages};
 use crate::error_body::{ErrorShape, error_json};
@@ -23,6 +23,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "responses",
     path: "/v1/responses",
     stream_path: None,
+    websocket: Some(WebSocketMessages::Requests),
     medium: GenerationMedium::Text,
     cost: DuplicateRequestCost::Tokens(ProviderResponseStorage::ByDefault),
     tasks: None,

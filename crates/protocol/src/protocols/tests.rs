@@ -10,6 +10,7 @@ fn a_protocol_has_one_word_in_configuration_and_logs() {
         "responses",
         "gemini",
         "converse",
+        "realtime",
         "image_edit",
         "video",
         "videos",
@@ -41,13 +42,14 @@ fn protocols_with_tasks_create_paid_work_and_have_no_streams() {
 }
 
 #[test]
-fn a_conversation_is_written_only_for_protocols_that_cost_tokens() {
+fn a_conversation_is_written_for_protocols_whose_requests_cost_tokens() {
     for protocol in Protocol::BUILT_IN {
         let descriptor = protocol.descriptor();
         let costs_tokens = matches!(descriptor.cost, DuplicateRequestCost::Tokens(_));
         assert_eq!(
             descriptor.conversation.is_some(),
-            costs_tokens,
+            // The messages of a session are not read as one.
+            costs_tokens && !protocol.has_sessions(),
             "{protocol:?}"
         );
     }

@@ -18,6 +18,7 @@ pub(super) const TASKS: ProtocolDescriptor = ProtocolDescriptor {
     name: "video",
     path: "/v1/video/generations",
     stream_path: None,
+    websocket: None,
     medium: GenerationMedium::Video,
     cost: DuplicateRequestCost::PaidWork,
     tasks: Some(TaskApiFormat::Generic),

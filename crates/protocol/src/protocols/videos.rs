@@ -12,6 +12,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "videos",
     path: "/v1/videos",
     stream_path: None,
+    websocket: None,
     tasks: Some(TaskApiFormat::OpenAi),
     served_by: Some(Protocol::Video),
     forms: Some(FormReading::Converted(video_form::encode_json)),

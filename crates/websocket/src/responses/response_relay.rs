@@ -4,7 +4,8 @@ use super::conversation::{CompletedResponse, ConversationNode};
 use super::error_event::ErrorEvent;
 use super::output_items::OutputItems;
 use super::stream_id::StreamId;
-use crate::response_parts::{ExchangePart, ExchangePartReceiver};
+use crate::refusal::refuses_caller;
+use crate::response_parts::{EVENT_BYTES_MAX, ExchangePart, ExchangePartReceiver};
 use bytes::{Bytes, BytesMut};
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -14,9 +15,6 @@ use headgate_protocol::stream::EventClass;
 use http::{HeaderMap, StatusCode, header};
 use std::sync::Arc;
 use tokio::sync::mpsc::Sender;
-
-/// Maximum size of an event, and of a response that is no stream, in bytes.
-const EVENT_BYTES_MAX: usize = 64 << 20;
 
 /// What the connection is to do for a response.
 #[derive(Debug)]
@@ -63,14 +61,17 @@ impl ResponseRelay {
                 self.relay_stream(&mut parts).await
             }
             Some(ExchangePart::Head(status, headers)) => {
-                let (body, is_whole) = read_whole(&mut parts).await;
+                let (body, is_whole) = parts.read_whole().await;
                 if !is_whole {
                     self.send_broken_off().await
                 } else if status.is_success() {
                     self.relay_object(&body).await
                 } else {
                     let error = ErrorEvent::from_continued_response(status, &headers, &body);
-                    let ending = ending_for(status, &body);
+                    let ending = match refuses_caller(status, &body) {
+                        true => ResponseEnding::CallerRefused,
+                        false => ResponseEnding::Ended,
+                    };
                     // If the connection is gone, nobody waits for the error.
                     let _ = self.send(error.encode(self.stream.as_ref())).await;
                     return ending;
@@ -202,28 +203,4 @@ fn is_stream(status: StatusCode, headers: &HeaderMap) -> bool {
     let media_type = media_type.and_then(|value| value.to_str().ok());
     status.is_success()
         && media_type.is_some_and(|media_type| media_type.starts_with("text/event-stream"))
-}
-
-/// The body of a response that is no stream, and whether it is complete.
-async fn read_whole(parts: &mut ExchangePartReceiver) -> (Bytes, bool) {
-    let mut body = BytesMut::new();
-    loop {
-        match parts.receive().await {
-            Some(ExchangePart::Body(piece)) if body.len() + piece.len() <= EVENT_BYTES_MAX => {
-                body.extend_from_slice(&piece);
-            }
-            Some(ExchangePart::End) => return (body.freeze(), true),
-            _ => return (body.freeze(), false),
-        }
-    }
-}
-
-fn ending_for(status: StatusCode, body: &[u8]) -> ResponseEnding {
-    let code = skim::find(body, &["error", "code"]);
-    let code = code.and_then(|code| skim::plain_string(body, code));
-    let is_over_budget = code == Some(FaultKind::OverBudget.code());
-    match status == StatusCode::UNAUTHORIZED || is_over_budget {
-        true => ResponseEnding::CallerRefused,
-        false => ResponseEnding::Ended,
-    }
 }

@@ -25,6 +25,7 @@ const PLAIN: ProtocolDescriptor = ProtocolDescriptor {
     name: "",
     path: "",
     stream_path: None,
+    websocket: None,
     medium: GenerationMedium::Data,
     cost: DuplicateRequestCost::PaidWork,
     tasks: None,
