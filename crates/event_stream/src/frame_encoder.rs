@@ -1,4 +1,4 @@
-//! Writes frames, for a provider that is simulated.
+//! Writes frames.
 
 use crate::frame::PRELUDE_BYTES;
 use bytes::Bytes;

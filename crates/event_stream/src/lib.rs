@@ -4,6 +4,7 @@
 //! of a frame say that its payload is. What is wrong with a frame is found before anyone sees it.
 
 mod decoder;
+mod event_frames;
 mod frame;
 mod frame_encoder;
 mod framed_events;
@@ -15,6 +16,7 @@ mod media_type;
 mod test_frames;
 
 pub use decoder::FrameDecoder;
+pub use event_frames::EventFrames;
 pub use frame::Frame;
 pub use frame_encoder::encode_frame;
 pub use framed_events::FramedEvents;

@@ -15,6 +15,7 @@ use headgate_core::filter::descriptor::{
     BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite,
     InvalidSettings, read_settings_or_default, settings_schema,
 };
+use headgate_core::filter::output_check::asks_for_stream;
 use headgate_core::filter::response_inputs::ResponseVaryInputs;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::CacheOutcome;
@@ -356,12 +357,8 @@ impl CacheFilter {
         if directives == CallerCacheControl::Bypass || stateful_part(request).is_some() {
             return None;
         }
-        let body = request.body.document()?;
-        let is_stream = body
-            .root()
-            .get("stream")
-            .and_then(|stream| stream.as_bool())
-            == Some(true);
+        request.body.document()?;
+        let is_stream = asks_for_stream(request);
         if is_stream && !self.streams {
             return None;
         }

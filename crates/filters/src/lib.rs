@@ -33,6 +33,7 @@ pub mod normalise;
 pub mod pass_sse;
 mod path_model;
 pub mod pin;
+mod provider_path;
 pub mod rate_limit;
 pub mod remember_ids;
 pub mod remove_headers;

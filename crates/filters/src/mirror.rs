@@ -2,7 +2,7 @@
 
 use super::channel_condition::accepts;
 use super::model_member::ModelMember;
-use super::path_model::ProviderPath;
+use super::provider_path::ProviderPath;
 use super::statefulness::stateful_part;
 use crate::mirroring::{MirrorLimits, MirrorSendersByRoute, RouteMirrorSender};
 use bytes::Bytes;

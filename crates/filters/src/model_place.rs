@@ -1,7 +1,8 @@
 //! Where the requests of a protocol name their model: a member of the body, a field of a form, or a segment of the path.
 
 use super::model_member::{MODEL, ModelMember};
-use super::path_model::{PathModel, ProviderPath, name_in_path};
+use super::path_model::{PathModel, name_in_path};
+use super::provider_path::ProviderPath;
 use headgate_core::filter::descriptor::{BuildContext, InvalidSettings};
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::Protocol;
@@ -73,15 +74,12 @@ impl ModelPlace {
     /// Prepares a request that names the model in its path for later filters and the provider.
     ///
     /// # Errors
-    /// The model cannot be moved to the body.
+    /// The model cannot be moved to the body, or the query asks for a response in a format that the protocol does not have.
     pub fn prepare(&self, request: &mut RequestView) -> Result<(), Fault> {
         match self {
             Self::Member(_) | Self::Path => Ok(()),
             Self::PathOrMember(path) => path.move_to_body(request),
-            Self::ProviderPath(path) => {
-                path.set_endpoint(request);
-                Ok(())
-            }
+            Self::ProviderPath(path) => path.set_endpoint(request),
         }
     }
 }

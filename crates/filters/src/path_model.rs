@@ -5,10 +5,9 @@ use headgate_core::catalog::path_segment::refused_part;
 use headgate_core::filter::body_edit::{CheckedBodyEditor, edited_document};
 use headgate_core::filter::descriptor::{BuildContext, InvalidSettings};
 use headgate_core::filter::view::RequestView;
-use headgate_core::task::family::path_template::PathTemplate;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::edit::JsonEdits;
-use headgate_protocol::{Protocol, header_policy};
+use headgate_protocol::{CloudEndpoint, CloudRequestFormat, Protocol};
 
 /// Requests with the model in the caller's path, for providers that read it in the body.
 pub struct PathModel {
@@ -25,10 +24,9 @@ struct PathAroundModel {
     end: String,
     /// What the provider gets in place of the path.
     provider_path: String,
+    /// The format of the cloud whose path this is, and its endpoint.
+    cloud: Option<(&'static CloudRequestFormat, CloudEndpoint)>,
 }
-
-/// The path at the provider, with the channel's name of the model in it.
-pub struct ProviderPath(PathTemplate);
 
 impl PathModel {
     /// `None` if no path of the route names the model.
@@ -69,7 +67,18 @@ impl PathModel {
             true => JsonEdits::default(),
             false => request.edits.clone(),
         };
-        let is_edited = self.member.set(document, is_form, name, &mut edits)?;
+        let mut is_edited = self.member.set(document, is_form, name, &mut edits)?;
+        let mut paths = self.paths.iter();
+        let path = paths.find(|known| known.matches(&request.path));
+        if let Some((format, endpoint)) = path.and_then(|path| path.cloud)
+            && !is_form
+        {
+            let version = request.protocol.map(Protocol::descriptor);
+            let version = version.and_then(|it| it.headers.version.as_ref());
+            let headers = &mut request.headers;
+            format.convert(endpoint, version, document, &mut edits, headers);
+            is_edited = true;
+        }
         if is_edited {
             let edited = edited_document(document.body(), &edits, request.body_limit)?;
             let checked = self.editor.check(request, edited)?;
@@ -79,8 +88,6 @@ impl PathModel {
             }
         }
         if request.upstream_path.is_none() {
-            let mut paths = self.paths.iter();
-            let path = paths.find(|known| known.matches(&request.path));
             request.upstream_path = path.map(|path| path.provider_path.clone());
             // It is one of the API whose path this is, such as its version.
             request.query = None;
@@ -101,7 +108,14 @@ impl PathAroundModel {
             ))
             .hint("place other parameters before `{model}`"));
         }
-        let (own, is_own) = (protocol.descriptor().path, end.starts_with('/'));
+        let descriptor = protocol.descriptor();
+        let clouds = descriptor.clouds;
+        let cloud = clouds.and_then(|format| {
+            let mut endpoints = format.endpoints.iter();
+            let endpoint = endpoints.find(|endpoint| endpoint.end == end)?;
+            Some((format, *endpoint))
+        });
+        let (own, is_own) = (descriptor.path, end.starts_with('/') && cloud.is_none());
         if !is_own && own.is_empty() {
             return Err(InvalidSettings::new(format!(
                 "`{path}` ends with the model, and the declaration of `{}` has no `path` for the provider",
@@ -113,68 +127,12 @@ impl PathAroundModel {
             start: before.split('{').next().unwrap_or_default().to_owned(),
             end: end.to_owned(),
             provider_path: if is_own { end } else { own }.to_owned(),
+            cloud,
         }))
     }
 
     fn matches(&self, path: &str) -> bool {
         path.starts_with(&self.start) && path.ends_with(&self.end)
-    }
-}
-
-impl ProviderPath {
-    /// The path of a protocol whose API has the model in it; `None` if the model is in the body.
-    pub fn for_protocol(protocol: Protocol) -> Option<Self> {
-        let descriptor = protocol.descriptor();
-        let path = descriptor
-            .names_model_in_path()
-            .then_some(descriptor.path)?;
-        PathTemplate::parse(path).ok().map(Self)
-    }
-
-    /// As [`Self::for_protocol`], for a route.
-    ///
-    /// # Errors
-    /// A path of the route does not name the model, or names nothing else.
-    pub fn for_route(
-        protocol: Protocol,
-        context: &BuildContext<'_>,
-    ) -> Result<Option<Self>, InvalidSettings> {
-        let Some(path) = Self::for_protocol(protocol) else {
-            return Ok(None);
-        };
-        if !(context.has_parameter)(MODEL) {
-            return Err(InvalidSettings::new(format!(
-                "requests of `{}` have the model in their path, as `path` of the protocol has it, and a path of the route has no `{{model}}`",
-                protocol.name()
-            ))
-            .hint("add `{model}` or `{+model}` to the path of `match`"));
-        }
-        for route_path in context.paths {
-            split_at_model(&route_path.path)?;
-        }
-        Ok(Some(path))
-    }
-
-    /// Makes the path of the protocol, without a model, that by which the endpoint is recognised.
-    pub fn set_endpoint(&self, request: &mut RequestView) {
-        request.upstream_path = Some(self.0.text().to_owned());
-    }
-
-    /// The path and query below the base URL of a channel whose name of the model is `name`.
-    ///
-    /// # Errors
-    /// The name could lead to another path of the provider.
-    pub fn fill(&self, request: &RequestView, name: &str) -> Result<String, Fault> {
-        check_name(name)?;
-        let path = self.0.fill_task("", name).unwrap_or_default();
-        let mut path = header_policy::path_for_provider(&path).to_owned();
-        let query = request.query.as_deref().unwrap_or_default();
-        let query = header_policy::query_for_provider(query, &request.headers);
-        if !query.is_empty() {
-            path.push('?');
-            path.push_str(&query);
-        }
-        Ok(path)
     }
 }
 
@@ -188,7 +146,9 @@ pub fn name_in_path(request: &RequestView) -> Result<Option<&str>, Fault> {
     Ok(name)
 }
 
-fn check_name(name: &str) -> Result<(), Fault> {
+/// # Errors
+/// The name could lead to another path of a provider.
+pub fn check_name(name: &str) -> Result<(), Fault> {
     match refused_part(name) {
         None => Ok(()),
         Some(refused) => Err(Fault::new(
@@ -203,7 +163,7 @@ fn check_name(name: &str) -> Result<(), Fault> {
 ///
 /// # Errors
 /// The model takes every path.
-fn split_at_model(path: &str) -> Result<Option<(&str, &str)>, InvalidSettings> {
+pub fn split_at_model(path: &str) -> Result<Option<(&str, &str)>, InvalidSettings> {
     match path.split_once("{model}").or(path.split_once("{+model}")) {
         Some(("/", _)) if path.starts_with("/{+") => Err(InvalidSettings::new(format!(
             "`{path}` begins with the model, so that the path of each other endpoint would be one"
@@ -216,6 +176,7 @@ fn split_at_model(path: &str) -> Result<Option<(&str, &str)>, InvalidSettings> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use headgate_core::task::family::path_template::PathTemplate;
     use headgate_protocol::percent_encoding::push_encoded;
     use headgate_protocol::request_path::{normalised, segment_text};
     use proptest::prelude::*;

@@ -6,7 +6,9 @@ mod caller_watch;
 pub mod compressed_body;
 pub mod detachment;
 pub mod early_reply;
+mod event_framing;
 pub mod http1;
+mod local_reply;
 mod request_body_state;
 pub mod session;
 pub(crate) mod spool;
@@ -23,10 +25,8 @@ use body_buffer::SpoolingBodyBuffer;
 use bytes::Bytes;
 pub use caller_watch::UpstreamWaitInterruption;
 use detachment::CallerDetachmentFlag;
-use early_reply::{
-    ConnectionAfterExchange, Http2StreamLingeringClose, UnsentBody, discard_h1, send_body,
-};
-use headgate_core::filter::LocalReply;
+use early_reply::{ConnectionAfterExchange, Http2StreamLingeringClose, UnsentBody, discard_h1};
+pub use event_framing::CallerStreamFraming;
 use headgate_core::filter::body_limit::too_large;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_tracing::ResponseMessageRecorder;
@@ -60,6 +60,8 @@ pub struct DownstreamSession {
     pub wait_times: ExchangeWaitRecorder,
     /// Records the messages of the response for the trace.
     pub messages: Option<Box<ResponseMessageRecorder>>,
+    /// What the caller gets in place of server-sent events.
+    pub framing: CallerStreamFraming,
 }
 
 impl DownstreamSession {
@@ -83,6 +85,7 @@ impl DownstreamSession {
             bytes_out: 0,
             wait_times: ExchangeWaitRecorder::default(),
             messages: None,
+            framing: CallerStreamFraming::default(),
         };
         (downstream, headers)
     }
@@ -210,50 +213,6 @@ impl DownstreamSession {
         self.wait_times.client_body(reading).await
     }
 
-    /// Sends a complete local reply.
-    ///
-    /// # Errors
-    /// [`FaultKind::ClientGone`], or [`FaultKind::WriteTimeout`].
-    pub async fn reply(&mut self, reply: LocalReply) -> Result<(), Fault> {
-        let body = self.write_reply_head(reply).await?;
-        self.write(body, true).await?;
-        self.replied = !self.has_caller_left;
-        if self.has_unread_body()
-            && let CallerSession::Http1(session) = &mut self.session
-        {
-            discard_h1(session).await;
-        }
-        Ok(())
-    }
-
-    /// Sends a local reply to an unauthenticated client. On HTTP/2, the rest of a reply that waits for the client's
-    /// flow control window outlives the exchange, so that the request does not stay in memory.
-    ///
-    /// # Errors
-    /// [`FaultKind::ClientGone`].
-    pub async fn refuse(&mut self, reply: LocalReply) -> Result<(), Fault> {
-        if !self.session.is_http2() {
-            return self.reply(reply).await;
-        }
-        let body = self.write_reply_head(reply).await?;
-        self.bytes_out += body.len() as u64;
-        self.unsent = send_body(&mut self.session, body);
-        self.replied = true;
-        Ok(())
-    }
-
-    /// Writes the head of a reply, and returns its body.
-    async fn write_reply_head(&mut self, reply: LocalReply) -> Result<Bytes, Fault> {
-        let LocalReply {
-            status,
-            mut headers,
-            body,
-        } = reply;
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-        self.write_head(status, headers).await?;
-        Ok(body)
-    }
-
     /// Sends the head of the response. On HTTP/1.1, a response without `content-length` is chunked.
     ///
     /// # Errors
@@ -280,6 +239,7 @@ impl DownstreamSession {
         if let Some(messages) = &mut self.messages {
             messages.begin(status, &headers);
         }
+        self.framing.begin(&mut headers);
         if bodiless {
             // Strict clients would wait for the body that this length declares.
             headers.remove(header::CONTENT_LENGTH);
@@ -304,13 +264,16 @@ impl DownstreamSession {
         if self.has_caller_left {
             return Ok(());
         }
-        self.bytes_out += data.len() as u64;
         if let Some(capture) = self.wait_times.capture() {
             capture.response_piece(&data);
         }
         if let Some(messages) = &mut self.messages {
             messages.push(&data);
         }
+        let Some(data) = self.framing.framed(data, end) else {
+            return Ok(());
+        };
+        self.bytes_out += data.len() as u64;
         let written = {
             let writing = pin!(self.session.write_body(data, end));
             self.wait_times.client(writing).await

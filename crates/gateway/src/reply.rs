@@ -25,6 +25,10 @@ pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -
         header::CONTENT_TYPE,
         HeaderValue::from_static("application/json"),
     );
+    if let Some(name) = errors.class_header {
+        let class = HeaderValue::from_static(errors.class(fault.kind));
+        headers.insert(HeaderName::from_static(name), class);
+    }
     if let Some(wait) = fault.retry_after {
         add_retry_after(&mut headers, wait);
     }

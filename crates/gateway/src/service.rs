@@ -3,12 +3,12 @@
 mod realtime;
 mod websocket;
 
-use super::downstream::DownstreamSession;
 use super::downstream::early_reply::ConnectionAfterExchange;
 use super::downstream::http1::Http1ServerSession;
 use super::downstream::http1::connection::{Http1ConnectionLimits, Http1Service};
 use super::downstream::http1::read_error::Http1ReadError;
 use super::downstream::session::CallerSession;
+use super::downstream::{CallerStreamFraming, DownstreamSession};
 use super::exchange::Exchange;
 use super::exchange::record::ExchangeRecord;
 use super::listen::caller_connections::CallerConnectionGuard;
@@ -332,6 +332,10 @@ impl GatewayClientConnection {
             downstream.messages = route.traced_messages.response_recorder(route.protocol);
         }
         downstream.wait_times.open = Some(open.request().clone());
+        if let Some(protocol) = route.protocol {
+            let framing = protocol.descriptor().caller_framing(&view.path);
+            downstream.framing = CallerStreamFraming::new(framing);
+        }
         Exchange {
             gateway,
             snapshot,

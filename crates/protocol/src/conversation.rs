@@ -76,13 +76,13 @@ pub enum ConversationFormat {
     Responses,
 }
 
-/// A protocol of channels into which conversations can be translated: those of callers, and some that only providers have.
+/// A protocol of channels into which conversations can be translated: those of callers, and some whose callers are not translated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProviderFormat {
     Chat,
     Messages,
     Responses,
-    /// Only of channels.
+    /// Of Google.
     Gemini,
     /// Of Amazon Bedrock.
     Converse,
@@ -104,7 +104,7 @@ pub struct ConversationShape {
     pub instructions: Option<&'static str>,
     /// The member with the messages of a request.
     pub messages: &'static str,
-    /// The members of a request that limit the tokens of its response.
+    /// The members of a request that limit the tokens of its response, with the objects around them and dots between.
     pub output_limits: &'static [&'static str],
     pub response: ResponseMessages,
     /// Adds what an event has to the messages of its stream.
@@ -116,6 +116,10 @@ pub struct ConversationShape {
 pub enum ResponseMessages {
     /// One in each of `choices`.
     Choices,
+    /// One in each of `candidates`, as `content`.
+    Candidates,
+    /// One in `output`, as `message`.
+    Output,
     /// The response is one message: the members with its parts and with the reason why it ended.
     One {
         parts: &'static str,
@@ -165,7 +169,7 @@ impl ProviderFormat {
         }
     }
 
-    /// The same protocol as that of callers; `None` if only channels have it.
+    /// The same protocol as that of callers; `None` if its callers are not translated.
     pub fn caller_format(self) -> Option<ConversationFormat> {
         match self {
             Self::Chat => Some(ConversationFormat::Chat),

@@ -18,6 +18,8 @@ use serde_json::Value;
 pub struct ErrorShape {
     /// The status of an overload of the gateway, in place of 503.
     pub overload_status: Option<u16>,
+    /// The header with the error type of a local reply, in lower case.
+    pub class_header: Option<&'static str>,
     /// The body of a declared protocol, in place of `body`, `custom_body`, `event` and `schema`.
     pub(crate) template: Option<&'static ErrorBodyTemplate>,
     /// The error `type` of a fault.
@@ -115,6 +117,11 @@ impl ErrorShape {
             Some(template) => template.event(&self.render(fault, request_id)),
             None => (self.event)(fault, request_id, sequence),
         }
+    }
+
+    /// The error type of a fault.
+    pub fn class(&self, kind: FaultKind) -> &'static str {
+        (self.class)(kind)
     }
 
     /// What clients of the protocol act on in an error of this class.

@@ -45,9 +45,10 @@ pub mod usage;
 pub mod video_form;
 
 pub use protocols::{
-    BuiltInProtocolName, ChannelProtocol, DeclaredProtocol, DuplicateRequestCost,
-    ErrorBodyTemplateConfig, ErrorFormatConfig, FormReading, GenAiTraceNames, GenerationMedium,
-    InvalidProtocol, Protocol, ProtocolConfig, ProtocolDescriptor, ProtocolHeaders,
-    ProtocolHeadersConfig, ProtocolTable, ProviderResponseStorage, RetrySafetyConfig,
-    SHIPPED_PROTOCOLS, StreamFormatConfig, TaskApiFormat, UsageConfig, WebSocketMessages,
+    BuiltInProtocolName, ChannelProtocol, CloudEndpoint, CloudRequestFormat, DeclaredProtocol,
+    DuplicateRequestCost, ErrorBodyTemplateConfig, ErrorFormatConfig, FormReading, GenAiTraceNames,
+    GenerationMedium, InvalidProtocol, Protocol, ProtocolConfig, ProtocolDescriptor,
+    ProtocolHeaders, ProtocolHeadersConfig, ProtocolTable, ProviderResponseStorage,
+    RetrySafetyConfig, SHIPPED_PROTOCOLS, StreamFormatConfig, TaskApiFormat, UsageConfig,
+    WebSocketMessages,
 };

@@ -2,6 +2,7 @@
 //! protocols; nothing else in the gateway distinguishes them. `declared` makes the same of one that a configuration declares.
 
 mod channel_protocol;
+mod cloud_requests;
 mod declared;
 mod descriptor;
 mod shipped;
@@ -10,6 +11,7 @@ mod table;
 mod tests;
 
 pub use channel_protocol::ChannelProtocol;
+pub use cloud_requests::{CloudEndpoint, CloudRequestFormat};
 pub use declared::{
     BuiltInProtocolName, DeclaredProtocol, ErrorBodyTemplateConfig, ErrorFormatConfig,
     InvalidProtocol, ProtocolConfig, ProtocolHeadersConfig, RetrySafetyConfig, StreamFormatConfig,
@@ -62,9 +64,9 @@ protocols! {
     Messages in messages,
     /// `POST /v1/responses`
     Responses in responses,
-    /// `POST /v1/models/{model}:generateContent` of Gemini, only of channels
+    /// `POST /v1beta/models/{model}:generateContent` of Gemini
     Gemini in gemini,
-    /// `POST /model/{model}/converse` of Amazon Bedrock, only of channels
+    /// `POST /model/{model}/converse` of Amazon Bedrock
     Converse in converse,
     /// `GET /v1/realtime`, as a WebSocket
     Realtime in realtime,
@@ -105,12 +107,6 @@ impl Protocol {
     /// The protocol of the channels that serve callers of this one: itself, unless a filter converts its requests.
     pub fn on_channels(self) -> Self {
         self.descriptor().served_by.unwrap_or(self)
-    }
-
-    /// Whether callers may speak it: some protocols are only those of channels, into which requests are translated.
-    pub fn has_callers(self) -> bool {
-        let format = self.descriptor().translation;
-        format.is_none_or(|format| format.caller_format().is_some())
     }
 
     /// Whether its requests are WebSockets, which providers serve as such.

@@ -33,29 +33,36 @@ pub enum TextForm {
 }
 
 /// Members whose strings are no text, outside of the arguments of tools: names, ids, states, and content that is no text.
-const NO_TEXT: [&str; 24] = [
+const NO_TEXT: [&str; 31] = [
     "b64_json",
     "call_id",
     "created",
     "created_at",
     "encrypted_content",
     "event_id",
+    "finishReason",
     "finish_reason",
     "id",
     "item_id",
+    "mimeType",
     "model",
+    "modelVersion",
     "object",
     "obfuscation",
     "partial_image_b64",
     "previous_item_id",
     "previous_response_id",
+    "responseId",
     "response_id",
     "role",
     "service_tier",
     "signature",
     "status",
+    "stopReason",
     "stop_reason",
     "system_fingerprint",
+    "thoughtSignature",
+    "toolUseId",
     "tool_use_id",
     "type",
 ];
@@ -79,7 +86,7 @@ const REPEATED: [&str; 14] = [
     "user",
 ];
 /// Members with the arguments of a tool. A string is JSON text, except for `input` and `action`, where it is plain.
-const ARGUMENTS: [&str; 4] = ["action", "arguments", "input", "partial_json"];
+const ARGUMENTS: [&str; 5] = ["action", "args", "arguments", "input", "partial_json"];
 /// What a piece of a text is called in the events of the messages and the responses protocol.
 const DELTA: &str = "delta";
 

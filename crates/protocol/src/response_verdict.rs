@@ -69,10 +69,12 @@ pub fn is_examined(is_post: bool, path: &str) -> bool {
     let last = path.iter().rposition(|byte| *byte == b'/');
     let last = &path[last.map_or(0, |slash| slash + 1)..];
     is_post
+        && !last.ends_with(b":countTokens")
         && !matches!(
             last,
             b"cancel"
                 | b"count_tokens"
+                | b"count-tokens"
                 | b"input_tokens"
                 | b"compact"
                 | b"speech"

@@ -44,13 +44,15 @@ pub struct StreamShape {
     pub framing: StreamFraming,
 }
 
-/// What separates the events of a provider's streams. Callers get server-sent events of all.
+/// What separates the events of a protocol's streams. Between the provider and the caller all are server-sent events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamFraming {
     ServerSentEvents,
     /// Frames of `application/vnd.amazon.eventstream`. Each becomes an event whose data is an object with one member, the
     /// type of the event; that of an error is `error`.
     AmazonFrames,
+    /// Frames of the same kind, each with the data of an event in base64: only callers have them.
+    AmazonChunks,
 }
 
 /// How a protocol ends its streams.
@@ -102,11 +104,11 @@ fn class_by_type(last: &str, name: Option<&[u8]>, data: &[u8]) -> EventClass {
 
 /// The span of the response's model name in an event or a whole body, as a string with its quotes.
 ///
-/// It is a top-level member in bodies and chat chunks, a member of the message in the first event of a messages stream,
+/// It is a top-level member in bodies and chat chunks, of another name in those of Gemini, a member of the message in the first event of a messages stream,
 /// and a member of the response in some events of a responses stream.
 pub fn model_span(data: &[u8]) -> Option<Range<usize>> {
     let model = skim::members(data, 0..data.len()).find_map(|(key, value)| match key {
-        b"model" => Some(value),
+        b"model" | b"modelVersion" => Some(value),
         b"message" | b"response" => {
             let mut inner = skim::members(data, value);
             inner

@@ -7,20 +7,32 @@ use super::json::{DocumentNode, JsonDocument, ValueKind};
 
 /// Members that limit the tokens of a response in protocols without conversations.
 const OUTPUT_LIMITS: [&str; 3] = ["max_completion_tokens", "max_output_tokens", "max_tokens"];
-/// Members with the number of choices, each of which has all tokens of the limit.
-const CHOICES: [&str; 2] = ["n", "best_of"];
+/// Members with the number of choices, each of which has all tokens of the limit, with the objects around them.
+const CHOICES: [&str; 6] = [
+    "n",
+    "best_of",
+    "generationConfig.candidateCount",
+    "generation_config.candidate_count",
+    "generationConfig.candidate_count",
+    "generation_config.candidateCount",
+];
 /// Members of a request whose strings are text, whatever they look like: they become a part of the prompt.
-const TEXT_MEMBERS: [&str; 5] = [
+const TEXT_MEMBERS: [&str; 7] = [
     "tools",
+    "toolConfig",
+    "systemInstruction",
     "functions",
     "response_format",
     "system",
     "instructions",
 ];
 /// Members whose strings are a file, or the place of one.
-const FILE_MEMBERS: [&str; 8] = [
+const FILE_MEMBERS: [&str; 11] = [
     "url",
+    "uri",
+    "fileUri",
     "data",
+    "bytes",
     "image_url",
     "file_url",
     "file_id",
@@ -29,7 +41,8 @@ const FILE_MEMBERS: [&str; 8] = [
     "mask",
 ];
 /// Members that add what an earlier request has stored to the prompt.
-const STORED_CONTEXT: [&str; 4] = [
+const STORED_CONTEXT: [&str; 5] = [
+    "cachedContent",
     "previous_response_id",
     "conversation",
     "prompt",
@@ -54,19 +67,29 @@ const CALL_TYPES: [&str; 4] = [
 /// The beginnings of images in base64: PNG, JPEG, GIF, WebP.
 const IMAGE_STARTS: [&[u8]; 4] = [b"iVBORw0KGgo", b"/9j/", b"R0lGOD", b"UklGR"];
 /// Members that allow thoughts, which some providers do not count against the limit of output.
-pub(super) const REASONING_BUDGETS: [&str; 3] = [
+pub(super) const REASONING_BUDGETS: [&str; 5] = [
+    "/generationConfig/thinkingConfig/thinkingBudget",
+    "/additionalModelRequestFields/thinking/budget_tokens",
     "/thinking_budget",
     "/thinking/budget_tokens",
     "/reasoning/max_tokens",
 ];
 /// Members that name a file whose length the body does not show.
-const STORED_FILES: [&str; 2] = ["file_id", "file_url"];
+const STORED_FILES: [&str; 4] = ["file_id", "file_url", "fileUri", "uri"];
 /// Types of parts whose content is longer for the model than for its reader: pages that are images, too.
 const DOCUMENT_TYPES: [&str; 4] = ["document", "file", "input_file", "video_url"];
 /// The type of an item that the provider has stored.
 const STORED_ITEM: [&str; 1] = ["item_reference"];
 /// Types of tools that the caller runs: their results are in the next request.
 const CLIENT_TOOLS: [&str; 2] = ["function", "custom"];
+/// Members of tools that Google runs.
+const GOOGLE_TOOLS: [&str; 5] = [
+    "googleSearch",
+    "google_search",
+    "googleSearchRetrieval",
+    "urlContext",
+    "url_context",
+];
 /// Tokens of prompts that providers add to requests with tools.
 const TOOLS_PROMPT: u64 = 1_024;
 
@@ -101,7 +124,7 @@ impl TokenMaximum {
         let images = files.images.saturating_mul(image_tokens);
         let limits = conversation.map_or(&OUTPUT_LIMITS[..], |shape| shape.output_limits);
         // A limit that some providers may ignore is none, and a number of choices that some may read is one.
-        let number = |name: &&str| root.get(name)?.as_u64();
+        let number = |path: &&str| member_at(root, path)?.as_u64();
         let output = limits.iter().filter_map(number).max();
         let thoughts = REASONING_BUDGETS
             .iter()
@@ -109,7 +132,7 @@ impl TokenMaximum {
         let thoughts = thoughts.max().unwrap_or(0);
         let choices = CHOICES
             .iter()
-            .filter_map(|name| root.get(name).and_then(count))
+            .filter_map(|path| member_at(root, path).and_then(count))
             .max()
             .unwrap_or(1)
             .max(1);
@@ -210,6 +233,12 @@ impl FileTotal {
     }
 }
 
+/// The member at a path of names with dots between them.
+fn member_at<'d>(root: DocumentNode<'d>, path: &str) -> Option<DocumentNode<'d>> {
+    path.split('.')
+        .try_fold(root, |object, name| object.get(name))
+}
+
 /// Whether a request has a member that is neither null nor false.
 fn is_on(root: DocumentNode<'_>, name: &str) -> bool {
     let value = root.get(name);
@@ -244,8 +273,10 @@ fn is_text_source(part: DocumentNode<'_>) -> bool {
 
 /// Whether the provider runs a tool of the list, and adds its results to the prompt.
 fn has_server_tool(tools: DocumentNode<'_>) -> bool {
-    let is_server_tool =
-        |tool: DocumentNode<'_>| tool.get("type").is_some() && !has_type(tool, &CLIENT_TOOLS);
+    let is_server_tool = |tool: DocumentNode<'_>| {
+        tool.get("type").is_some() && !has_type(tool, &CLIENT_TOOLS)
+            || GOOGLE_TOOLS.iter().any(|name| tool.get(name).is_some())
+    };
     tools.kind() == ValueKind::Array && tools.elements().any(is_server_tool)
 }
 

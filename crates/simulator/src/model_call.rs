@@ -8,6 +8,8 @@ use std::borrow::Cow;
 pub struct ModelCall<'p> {
     pub api: ModelCallApi,
     pub is_stream: bool,
+    /// Whether the response is only the number of tokens of the request.
+    pub counts_tokens: bool,
     /// As it stands in the path.
     model: &'p str,
 }
@@ -23,6 +25,10 @@ impl<'p> ModelCall<'p> {
     pub fn find(path: &'p str) -> Option<Self> {
         let gemini = ["/v1beta/models/", "/v1/models/"];
         let gemini = gemini.iter().find_map(|prefix| path.strip_prefix(prefix));
+        let gemini = gemini.or_else(|| {
+            let (account, call) = path.split_once("/publishers/google/models/")?;
+            account.starts_with("/v1").then_some(call)
+        });
         let (api, (model, verb)) = match gemini {
             Some(call) => (ModelCallApi::Gemini, call.rsplit_once(':')?),
             None => (
@@ -31,9 +37,8 @@ impl<'p> ModelCall<'p> {
             ),
         };
         let is_stream = match (api, verb) {
-            (ModelCallApi::Gemini, "generateContent") | (ModelCallApi::Converse, "converse") => {
-                false
-            }
+            (ModelCallApi::Gemini, "generateContent" | "countTokens")
+            | (ModelCallApi::Converse, "converse") => false,
             (ModelCallApi::Gemini, "streamGenerateContent")
             | (ModelCallApi::Converse, "converse-stream") => true,
             (ModelCallApi::Gemini | ModelCallApi::Converse, _) => return None,
@@ -41,6 +46,7 @@ impl<'p> ModelCall<'p> {
         (!model.is_empty()).then_some(Self {
             api,
             is_stream,
+            counts_tokens: verb == "countTokens",
             model,
         })
     }
@@ -53,6 +59,7 @@ impl<'p> ModelCall<'p> {
     /// The name of the endpoint in request records.
     pub fn name(self) -> &'static str {
         match (self.api, self.is_stream) {
+            (ModelCallApi::Gemini, _) if self.counts_tokens => "gemini.count_tokens",
             (ModelCallApi::Gemini, false) => "gemini.generate_content",
             (ModelCallApi::Gemini, true) => "gemini.stream_generate_content",
             (ModelCallApi::Converse, false) => "bedrock.converse",
@@ -87,7 +94,16 @@ mod tests {
             ("/model/m/invoke", None),
             ("/model//converse", None),
             ("/model/a/b/converse", None),
-            ("/v1beta/models/g:countTokens", None),
+            (
+                "/v1beta/models/g:countTokens",
+                Some(("g", "gemini.count_tokens")),
+            ),
+            (
+                "/v1/projects/p/locations/l/publishers/google/models/g:generateContent",
+                Some(("g", "gemini.generate_content")),
+            ),
+            ("/own/publishers/google/models/g:generateContent", None),
+            ("/v1beta/models/g:embedContent", None),
             ("/v1beta/models/:generateContent", None),
             ("/v1/models/g", None),
         ] {

@@ -241,6 +241,7 @@ impl ReceivedRequest<'_> {
                 .versioned()
                 .and_then(|()| messages::count_tokens(&body()?)),
             Endpoint::ModelCall(named) => match named.api {
+                ModelCallApi::Gemini if named.counts_tokens => gemini::count_tokens(&body()?),
                 ModelCallApi::Gemini => gemini::generate(named, &body()?, &call),
                 ModelCallApi::Converse => converse::converse(named, &body()?, &call),
             },

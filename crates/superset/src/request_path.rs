@@ -15,17 +15,25 @@ pub fn request_path(
     let descriptor = channel.descriptor();
     let stream_path = descriptor.stream_path.filter(|_| is_stream);
     let path = header_policy::path_for_provider(stream_path.unwrap_or(descriptor.path));
-    let (Some((before, after)), Some(model)) = (path.split_once("{model}"), model) else {
-        return path.into();
+    match model {
+        Some(model) if path.contains("{model}") => path_with_model(channel, path, model).into(),
+        Some(_) | None => path.into(),
+    }
+}
+
+/// The path of an endpoint with the name of a model in place of `{model}`, encoded as the SDKs of the provider do.
+pub fn path_with_model(channel: ChannelProtocol, path: &str, model: &str) -> String {
+    let Some((before, after)) = path.split_once("{model}") else {
+        return path.to_owned();
     };
     let mut path = before.to_owned();
-    if descriptor.translation == Some(ProviderFormat::Converse) {
+    if channel.descriptor().translation == Some(ProviderFormat::Converse) {
         push_signed_segment(&mut path, model);
     } else {
         push_encoded(&mut path, model);
     }
     path.push_str(after);
-    path.into()
+    path
 }
 
 /// Whether a provider of the gemini protocol takes ids of calls: Vertex AI, which has the models of several publishers, refuses

@@ -1,5 +1,5 @@
 //! Translates requests, responses and streams between the conversation protocols: chat, messages and responses, and
-//! those of Gemini and Amazon Bedrock, which only channels have.
+//! into those of Gemini and Amazon Bedrock, whose callers are not translated.
 //!
 //! A reader of the caller's protocol makes a request of the [superset](headgate_superset) of the body, a writer of the
 //! channel's protocol makes the provider's body of that; the way back is the same with responses and the pieces of
@@ -33,7 +33,7 @@ pub use headgate_superset::json_writer::JsonWriter;
 pub use headgate_superset::ledger::{FieldOutcome, Ledger, LedgerEntry, OnLoss};
 pub use headgate_superset::policy::{ModelTranslationPolicy, TranslationPolicy};
 pub use headgate_superset::protocol_pair::ProtocolPair;
-pub use headgate_superset::request_path::{request_path, takes_call_ids};
+pub use headgate_superset::request_path::{path_with_model, request_path, takes_call_ids};
 pub use provider_error::{caller_status, error_body};
 pub use request::{TranslatedRequest, translate_request};
 pub use response::{UnreadableResponse, translate_response};

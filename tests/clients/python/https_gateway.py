@@ -1,7 +1,7 @@
 """Runs a gateway with TLS and HTTP/2 until SIGTERM: `https_gateway.py PROGRAM FOLDER SIMULATOR_URL`.
 
-It serves a chat, sessions, and the own APIs of vendors of videos. Writes its address to FOLDER/url, and the CA certificate to
-FOLDER/authority.pem.
+It serves a chat, the APIs of clouds, sessions, and the own APIs of vendors of videos. Writes its address to FOLDER/url, and the
+CA certificate to FOLDER/authority.pem.
 """
 
 import datetime
@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 import realtime_route
+from cloud_routes import with_clouds
 from gateway_process import serve
 from vendor_apis import with_vendors
 
@@ -103,4 +104,4 @@ if __name__ == "__main__":
     write_certificates(folder)
     ROUTES["channels"]["realtime"] = realtime_route.channel(simulator)
     ROUTES["routes"].append(realtime_route.ROUTE)
-    serve(sys.argv[1], folder, with_vendors(ROUTES, simulator), "https")
+    serve(sys.argv[1], folder, with_vendors(with_clouds(ROUTES, simulator), simulator), "https")

@@ -15,6 +15,7 @@ import openai_images  # noqa: F401
 import openai_endpoints  # noqa: F401
 import openai_forms  # noqa: F401
 import azure_openai  # noqa: F401
+import cloud_clients  # noqa: F401
 import openai_videos  # noqa: F401
 import openai_vendor_videos  # noqa: F401
 import ark_videos  # noqa: F401

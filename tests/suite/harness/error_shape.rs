@@ -16,7 +16,7 @@ pub fn assert_error_body(protocol: Protocol, answer: &WholeResponse, status: u16
     let id = answer.headers.get("x-request-id").expect("a request id");
     // Family B has at the top level what the others have in `error`.
     let error = match protocol {
-        Protocol::FamilyB => &body,
+        Protocol::FamilyB | Protocol::Converse => &body,
         _ => &body["error"],
     };
     match protocol {
@@ -29,6 +29,16 @@ pub fn assert_error_body(protocol: Protocol, answer: &WholeResponse, status: u16
             assert_eq!(body["type"], "error", "{text}");
             assert!(error["type"].is_string(), "{text}");
             assert_eq!(body["request_id"], id, "{text}");
+        }
+        Protocol::Converse => {
+            let name = body["__type"].as_str();
+            assert_eq!(answer.headers.get("x-amzn-errortype"), name, "{text}");
+            assert_eq!(answer.headers.get("x-amzn-requestid"), Some(id));
+        }
+        Protocol::Gemini => {
+            assert_eq!(error["code"], status, "{text}");
+            assert!(error["status"].is_string(), "{text}");
+            assert_eq!(error["details"][0]["domain"], "headgate", "{text}");
         }
         _ => {
             assert_eq!(answer.headers.get("request-id"), None);

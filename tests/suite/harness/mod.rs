@@ -15,6 +15,7 @@ pub mod earlier_version;
 pub mod error_shape;
 pub mod folder;
 pub mod forms;
+pub mod frames;
 pub mod free_port;
 pub mod gateway;
 pub mod hostile_models;

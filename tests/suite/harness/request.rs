@@ -29,7 +29,7 @@ pub fn path_of(protocol: Protocol) -> &'static str {
         Protocol::Chat => "/v1/chat/completions",
         Protocol::Messages => "/v1/messages",
         Protocol::Responses => "/v1/responses",
-        Protocol::Gemini | Protocol::Converse => panic!("only channels have it"),
+        Protocol::Gemini | Protocol::Converse => panic!("its test has the model in the path"),
         Protocol::Realtime => "/v1/realtime",
         Protocol::ImageEdit => "/v1/images/edits",
         Protocol::Video => "/v1/video/generations",
@@ -51,7 +51,7 @@ pub fn body_of(protocol: Protocol) -> Value {
         }
         Protocol::Responses => json!({"model": "demo-large", "input": "Hello"}),
         Protocol::Realtime => json!({"model": "demo-large"}),
-        Protocol::Gemini | Protocol::Converse => panic!("only channels have it"),
+        Protocol::Gemini | Protocol::Converse => panic!("its test has the body"),
         Protocol::ImageEdit => {
             json!({"model": "demo-large", "prompt": "Hello", "images": [{"image_url": "https://x.example/a.png"}]})
         }

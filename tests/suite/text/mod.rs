@@ -3,9 +3,12 @@
 mod affinity;
 mod affinity_rules;
 mod caller_lists;
+mod cloud_messages;
+mod converse_callers;
 mod declared_protocols;
 mod error_parity;
 mod form_endpoints;
+mod gemini_callers;
 mod heartbeats;
 mod hints;
 mod hostile_forms;

@@ -13,7 +13,7 @@ use crate::harness::{Gateway, Request, ScriptedProvider, Simulator, eventually};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
-const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 38\r\n\r\n{\"id\":\"chat_1\",\"choices\":[],\"usage\":0}";
+pub const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 38\r\n\r\n{\"id\":\"chat_1\",\"choices\":[],\"usage\":0}";
 
 #[tokio::test]
 async fn the_model_of_the_path_is_decoded_once_and_sent_in_the_body() {

@@ -8,7 +8,14 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const NAMES: [&str; 4] = ["chat", "messages", "count_tokens", "responses"];
+const NAMES: [&str; 6] = [
+    "chat",
+    "converse",
+    "count_tokens",
+    "gemini",
+    "messages",
+    "responses",
+];
 
 /// A body that the schema must accept.
 #[derive(Deserialize)]

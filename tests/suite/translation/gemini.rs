@@ -6,9 +6,7 @@ mod tools;
 
 use super::{events_of, last_request};
 use crate::harness::error_shape::assert_error_body;
-use crate::harness::gateway::folder_with_schemas;
 use crate::harness::hostile_models::HOSTILE_MODELS;
-use crate::harness::process::BINARY;
 use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, config};
 use headgate_protocol::Protocol;
 use provider::{GeminiAnswer, answering, gemini};
@@ -32,20 +30,6 @@ fn config_for(route: &str, provider: &str) -> Value {
 
 async fn gateway(route: Protocol, provider: &ScriptedProvider) -> Gateway {
     Gateway::start(&config_for(route.name(), &provider.url())).await
-}
-
-/// What `headgate check` prints about a configuration that it refuses.
-fn refused_by_check(config: &Value) -> String {
-    let folder = folder_with_schemas();
-    folder.write("routes.yaml", config.to_string());
-    let mut command = std::process::Command::new(BINARY);
-    let output = command
-        .args(["check", "routes.yaml"])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    assert!(!output.status.success());
-    String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout)
 }
 
 /// What a caller got of a response, whole or as a stream.
@@ -257,18 +241,6 @@ async fn a_model_whose_name_leads_elsewhere_is_refused_before_it_is_sent() {
     let (head, _) = last_request(&provider);
     let path = "post /v1/models/a%20b%2f%c3%bc:x:generatecontent http/1.1";
     assert!(head.starts_with(path), "{head}");
-}
-
-#[tokio::test]
-async fn a_route_cannot_have_the_protocol_of_channels_only() {
-    let provider = answering(answer()).await;
-    let mut config = config_for("chat", &provider.url());
-    config::route(&mut config, "messages")["protocol"] = json!("gemini");
-    let refused = refused_by_check(&config);
-    assert!(
-        refused.contains("`gemini` is a protocol of channels only"),
-        "{refused}"
-    );
 }
 
 #[tokio::test]

@@ -139,7 +139,6 @@ impl RouteBuilder<'_> {
             // The schema refuses unknown names: this one was reported where it is declared.
             return Vec::new();
         }
-        Self::check_callers(protocol, at, problems);
         let patterns = patterns(config, at, problems);
         let websocket = websockets::build(websocket.as_ref(), protocol, &patterns, at, problems);
         let translation = self.translation(config, protocol, &patterns, at, problems);

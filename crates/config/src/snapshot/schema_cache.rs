@@ -26,6 +26,7 @@ macro_rules! carried {
 /// The built-in schemas: name, path in the repository, text.
 const BUILT_IN: &[(&str, &str, &str)] = &[
     carried!("chat"),
+    carried!("converse"),
     carried!("count_tokens"),
     carried!("family_a"),
     carried!("family_a/1.0-lite"),
@@ -38,6 +39,7 @@ const BUILT_IN: &[(&str, &str, &str)] = &[
     carried!("family_b"),
     carried!("family_b/2.x"),
     carried!("family_b/3.0"),
+    carried!("gemini"),
     carried!("image_edit"),
     carried!("messages"),
     carried!("responses"),

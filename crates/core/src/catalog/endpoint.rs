@@ -21,8 +21,13 @@ pub enum ProviderOperationClass {
     ModelList,
 }
 
-/// Last segments of paths that name a model and generate nothing.
-const TOKEN_COUNT_PATHS: [&str; 2] = ["/count_tokens", "/input_tokens"];
+/// The ends of paths that name a model and generate nothing.
+const TOKEN_COUNT_PATHS: [&str; 4] = [
+    "/count_tokens",
+    "/input_tokens",
+    ":countTokens",
+    "/count-tokens",
+];
 
 impl ProviderOperationClass {
     pub const ALL: [Self; 6] = [
@@ -84,6 +89,24 @@ mod tests {
             (Method::POST, "/v1/video/generations", true, Generation),
             (Method::POST, "/v1/messages/count_tokens", true, TokenCount),
             (Method::POST, "/v1/responses/input_tokens", true, TokenCount),
+            (
+                Method::POST,
+                "/v1/models/{model}:countTokens",
+                true,
+                TokenCount,
+            ),
+            (
+                Method::POST,
+                "/model/{model}/count-tokens",
+                true,
+                TokenCount,
+            ),
+            (
+                Method::POST,
+                "/v1/models/{model}:generateContent",
+                true,
+                Generation,
+            ),
             (Method::GET, "/v1/responses/resp_1", false, Retrieval),
             (Method::GET, "/v1/files", false, Retrieval),
             (Method::POST, "/v1/responses/resp_1/cancel", false, Change),

@@ -2,6 +2,7 @@
 
 use super::Filter;
 use super::view::RequestView;
+use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::sse::SseEvent;
 use std::sync::Arc;
@@ -120,8 +121,12 @@ impl HoldWindow {
     }
 }
 
-/// Whether the body, or the query of a request without one, asks for a stream.
+/// Whether the path, the body, or the query of a request without one, asks for a stream.
 pub fn asks_for_stream(request: &RequestView) -> bool {
+    let descriptor = request.protocol.map(Protocol::descriptor);
+    if descriptor.is_some_and(|it| it.is_stream_path(request.endpoint_path())) {
+        return true;
+    }
     let body = request.body.document();
     let in_body = body.and_then(|body| body.root().get("stream")?.as_bool());
     let is_stream = |query: &str| query.split('&').any(|member| member == "stream=true");

@@ -17,9 +17,12 @@ impl TextAllowance {
                     }
                 }
             }
-            ValueKind::Object => {
-                self.part(content, into);
-            }
+            ValueKind::Object => match content.get("parts") {
+                Some(parts) => self.parts(parts, into),
+                None => {
+                    self.part(content, into);
+                }
+            },
             _ => {}
         }
     }
@@ -48,12 +51,43 @@ impl TextAllowance {
             "function_call" => self.tool_call(part, "call_id", "arguments"),
             "tool_result" => self.tool_response(part, "tool_use_id", "content"),
             "function_call_output" => self.tool_response(part, "call_id", "output"),
+            "" => self.untyped_part(part),
             other => MessagePart::Other {
                 r#type: self.text(other, true),
             },
         };
         into.push(part);
         true
+    }
+
+    /// A part whose only member says what it is, as those of Gemini and of Amazon Bedrock.
+    fn untyped_part(&mut self, part: DocumentNode<'_>) -> MessagePart {
+        if part.get("text").is_some() {
+            let is_thought = part.get("thought").is_some_and(|it| it.raw() == b"true");
+            let content = self.member(part, "text");
+            return match is_thought {
+                true => MessagePart::Reasoning { content },
+                false => MessagePart::Text { content },
+            };
+        }
+        let mut members = part.members();
+        match members.next() {
+            Some((name, call)) if name == "functionCall" => self.tool_call(call, "id", "args"),
+            Some((name, call)) if name == "toolUse" => self.tool_call(call, "toolUseId", "input"),
+            Some((name, result)) if name == "functionResponse" => MessagePart::ToolCallResponse {
+                id: self.member(result, "id"),
+                response: self.member(result, "response"),
+            },
+            Some((name, result)) if name == "toolResult" => {
+                self.tool_response(result, "toolUseId", "content")
+            }
+            Some((name, _)) => MessagePart::Other {
+                r#type: self.text(&name, true),
+            },
+            None => MessagePart::Other {
+                r#type: String::new(),
+            },
+        }
     }
 
     /// The tool calls of a message of the chat protocol.

@@ -53,7 +53,7 @@ impl TextAllowance {
     fn message(&mut self, item: DocumentNode<'_>) -> ConversationMessage {
         let mut parts = Vec::new();
         let role = item.get("role").and_then(DocumentNode::as_str);
-        match (role, item.get("content")) {
+        match (role, item.get("content").or_else(|| item.get("parts"))) {
             (Some(role), _) if role == "tool" => {
                 parts.push(self.tool_response(item, "tool_call_id", "content"));
                 message(self.text(&role, true), parts)

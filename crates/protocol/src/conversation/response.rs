@@ -23,6 +23,17 @@ pub fn response_text(
                 }
             }
         }
+        ResponseMessages::Candidates => {
+            let candidates = root.get("candidates").into_iter();
+            for candidate in candidates.flat_map(DocumentNode::elements) {
+                let content = candidate.get("content");
+                list.extend(allowance.content(content, (candidate, "finishReason")));
+            }
+        }
+        ResponseMessages::Output => {
+            let content = root.pointer("/output/message/content");
+            list.extend(allowance.content(content, (root, "stopReason")));
+        }
         ResponseMessages::One { parts, reason } => {
             list.extend(allowance.output(root, parts, reason));
         }
@@ -51,6 +62,26 @@ impl TextAllowance {
             role: "assistant".into(),
             parts,
             finish_reason: self.reason(choice, "finish_reason"),
+        })
+    }
+
+    /// A message that consists of this content, and ended for a reason that another object has.
+    fn content(
+        &mut self,
+        content: Option<DocumentNode<'_>>,
+        (ended, reason): (DocumentNode<'_>, &str),
+    ) -> Option<ConversationMessage> {
+        if !self.admits_part() {
+            return None;
+        }
+        let mut parts = Vec::new();
+        if let Some(content) = content {
+            self.parts(content, &mut parts);
+        }
+        Some(ConversationMessage {
+            role: "assistant".into(),
+            parts,
+            finish_reason: self.reason(ended, reason),
         })
     }
 

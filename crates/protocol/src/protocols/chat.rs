@@ -55,6 +55,8 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     path: "/v1/chat/completions",
     stream_path: None,
     websocket: None,
+    further_paths: &[],
+    clouds: None,
     medium: GenerationMedium::Text,
     cost: DuplicateRequestCost::Tokens(ProviderResponseStorage::OnRequest),
     tasks: None,

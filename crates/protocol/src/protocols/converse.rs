@@ -1,12 +1,18 @@
-//! `converse`: `POST /model/{model}/converse` and `/converse-stream`, as the API reference of Amazon Bedrock defines them. Only
-//! channels have it: callers of other protocols are translated.
+//! `converse`: `POST /model/{model}/converse` and `/converse-stream`, as the API reference of Amazon Bedrock defines them.
+//! Channels of it also serve callers of other protocols, whose requests are translated.
+
+mod errors;
 
 use super::chat;
 use super::descriptor::{
     DuplicateRequestCost, GenAiTraceNames, GenerationMedium, MODEL_MEMBER, ProtocolDescriptor,
     ProtocolHeaders, ProviderResponseStorage, no_older_spellings,
 };
-use crate::conversation::{ConversationShape, ProviderFormat, ResponseMessages};
+use crate::conversation::{
+    ConversationShape, ProviderFormat, ResponseMessages, StreamMessageCollector, StreamedPartKind,
+    number, text,
+};
+use crate::json::DocumentNode;
 use crate::response_text::TextPlaces;
 use crate::response_verdict::{MemberMeaning, MemberValue, SuccessShape};
 use crate::stream::{EventClass, StreamEnding, StreamFraming, StreamShape, has_error};
@@ -19,6 +25,8 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     path: "/model/{model}/converse",
     stream_path: Some("/model/{model}/converse-stream"),
     websocket: None,
+    further_paths: &["/model/{model}/count-tokens"],
+    clouds: None,
     medium: GenerationMedium::Text,
     cost: DuplicateRequestCost::Tokens(ProviderResponseStorage::Never),
     tasks: None,
@@ -30,7 +38,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     has_request_id_in_body: false,
     headers: &HEADERS,
     rate_limits: &chat::RATE_LIMITS,
-    errors: chat::ERRORS,
+    errors: errors::ERRORS,
     success: SuccessShape {
         list: None,
         members: &[("output", MemberValue::Object, MemberMeaning::Success)],
@@ -64,10 +72,9 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         tools: "toolConfig",
         instructions: Some("system"),
         messages: "messages",
-        output_limits: &[],
-        response: ResponseMessages::Choices,
-        // Traces have the events of callers.
-        add_event: |_, _| {},
+        output_limits: &["inferenceConfig.maxTokens"],
+        response: ResponseMessages::Output,
+        add_event,
     }),
     translation: Some(ProviderFormat::Converse),
     texts: TextPlaces::PLAIN,
@@ -94,5 +101,31 @@ fn classify(name: Option<&[u8]>, data: &[u8]) -> EventClass {
         Some(b"error") => EventClass::Error,
         None if has_error(data) => EventClass::Error,
         Some(_) | None => EventClass::Content,
+    }
+}
+
+fn add_event(messages: &mut StreamMessageCollector, event: DocumentNode<'_>) {
+    if let Some(start) = event.get("contentBlockStart")
+        && let Some(call) = start.pointer("/start/toolUse")
+    {
+        let index = number(start, "contentBlockIndex");
+        let place = (StreamedPartKind::ToolCall, index, 0);
+        messages.name(0, place, &text(call, "toolUseId"), &text(call, "name"));
+    }
+    if let Some(delta) = event.get("contentBlockDelta") {
+        let index = number(delta, "contentBlockIndex");
+        let piece = delta.get("delta").unwrap_or(delta);
+        messages.append(0, (StreamedPartKind::Text, index, 0), text(piece, "text"));
+        for (name, form, member) in [
+            ("reasoningContent", StreamedPartKind::Reasoning, "text"),
+            ("toolUse", StreamedPartKind::ToolCall, "input"),
+        ] {
+            if let Some(part) = piece.get(name) {
+                messages.append(0, (form, index, 0), text(part, member));
+            }
+        }
+    }
+    if let Some(stop) = event.get("messageStop") {
+        messages.end(0, text(stop, "stopReason"));
     }
 }

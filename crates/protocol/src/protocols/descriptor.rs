@@ -1,6 +1,7 @@
 //! What the gateway knows of a protocol.
 
 use super::Protocol;
+use super::cloud_requests::CloudRequestFormat;
 use crate::batch::BatchFormat;
 use crate::conversation::{ConversationShape, ProviderFormat};
 use crate::error_body::ErrorShape;
@@ -30,6 +31,10 @@ pub struct ProtocolDescriptor {
     pub stream_path: Option<&'static str>,
     /// What the messages of its WebSockets are; `None` if it has no WebSockets.
     pub websocket: Option<WebSocketMessages>,
+    /// The paths of other requests that have the model there, such as those which count tokens.
+    pub further_paths: &'static [&'static str],
+    /// How clouds take its requests; `None` if none does under paths of its own.
+    pub clouds: Option<&'static CloudRequestFormat>,
     pub medium: GenerationMedium,
     pub cost: DuplicateRequestCost,
     /// How a video task is created and queried; `None` if the protocol has no tasks.
@@ -226,9 +231,27 @@ impl ProtocolDescriptor {
         self.path.contains(['{', '}'])
     }
 
+    /// The paths of requests that have the model there: of whole responses, of streams, and others.
+    pub fn paths_with_model(&self) -> impl Iterator<Item = &'static str> {
+        let generating = [Some(self.path), self.stream_path].into_iter().flatten();
+        let all = generating.chain(self.further_paths.iter().copied());
+        all.filter(|path| path.contains('{'))
+    }
+
+    /// Whether a request to this path asks for a stream by that alone.
+    pub fn is_stream_path(&self, path: &str) -> bool {
+        self.stream_path.is_some_and(|stream| stream == path)
+    }
+
     /// Whether responses may be event streams.
     pub fn has_streams(&self) -> bool {
         self.streams.ending.is_some()
+    }
+
+    /// What separates the events of streams for a caller of this path.
+    pub fn caller_framing(&self, path: &str) -> StreamFraming {
+        let cloud = self.clouds.and_then(|clouds| clouds.endpoint(path));
+        cloud.map_or(self.streams.framing, |endpoint| endpoint.framing)
     }
 
     /// Whether event streams of providers consist of frames.

@@ -13,6 +13,8 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     path: "/api/v3/contents/generations/tasks",
     stream_path: None,
     websocket: None,
+    further_paths: &[],
+    clouds: None,
     tasks: Some(TaskApiFormat::Native),
     errors: ErrorShape {
         body: error_body,

@@ -15,6 +15,8 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     path: "/api/v1/services/aigc/video-generation/video-synthesis",
     stream_path: None,
     websocket: None,
+    further_paths: &[],
+    clouds: None,
     tasks: Some(TaskApiFormat::Native),
     errors: ErrorShape {
         body: |fault, request_id| error_body(fault.kind, &fault.into(), request_id),

@@ -1,6 +1,7 @@
-//! `gemini`: `POST /v1/models/{model}:generateContent`, as Google's reference of the Gemini API defines it. Only channels
-//! have it: callers of other protocols are translated.
+//! `gemini`: `POST /v1beta/models/{model}:generateContent` and its streams, as Google's reference of the Gemini API defines them.
+//! Channels of it also serve callers of other protocols, whose requests are translated.
 
+mod errors;
 mod events;
 #[cfg(test)]
 mod tests;
@@ -10,6 +11,7 @@ use super::descriptor::{
     DuplicateRequestCost, GenAiTraceNames, GenerationMedium, MODEL_MEMBER, ProtocolDescriptor,
     ProtocolHeaders, ProviderResponseStorage, no_older_spellings,
 };
+use crate::caller_key::X_GOOG_API_KEY;
 use crate::conversation::{ConversationShape, ProviderFormat, ResponseMessages};
 use crate::response_text::TextPlaces;
 use crate::response_verdict::{MemberMeaning, MemberValue, SuccessShape};
@@ -24,6 +26,8 @@ pub(super) static DESCRIPTOR: LazyLock<ProtocolDescriptor> = LazyLock::new(|| Pr
     path: "/v1/models/{model}:generateContent",
     stream_path: Some("/v1/models/{model}:streamGenerateContent?alt=sse"),
     websocket: None,
+    further_paths: &["/v1/models/{model}:countTokens"],
+    clouds: None,
     medium: GenerationMedium::Text,
     cost: DuplicateRequestCost::Tokens(ProviderResponseStorage::Never),
     tasks: None,
@@ -34,9 +38,9 @@ pub(super) static DESCRIPTOR: LazyLock<ProtocolDescriptor> = LazyLock::new(|| Pr
     // Their list has another form than those that are read.
     has_model_list: false,
     has_request_id_in_body: false,
-    headers: &ProtocolHeaders::NONE,
+    headers: &HEADERS,
     rate_limits: &chat::RATE_LIMITS,
-    errors: chat::ERRORS,
+    errors: errors::ERRORS,
     success: SuccessShape {
         list: Some(&CANDIDATES),
         members: &[
@@ -79,10 +83,15 @@ pub(super) static DESCRIPTOR: LazyLock<ProtocolDescriptor> = LazyLock::new(|| Pr
         tools: "tools",
         instructions: Some("systemInstruction"),
         messages: "contents",
-        output_limits: &[],
-        response: ResponseMessages::Choices,
-        // Traces have the events of callers.
-        add_event: |_, _| {},
+        output_limits: &[
+            "generationConfig.maxOutputTokens",
+            // Google reads the names of protocol buffers, too.
+            "generation_config.max_output_tokens",
+            "generationConfig.max_output_tokens",
+            "generation_config.maxOutputTokens",
+        ],
+        response: ResponseMessages::Candidates,
+        add_event: events::add_chunk,
     }),
     translation: Some(ProviderFormat::Gemini),
     texts: TextPlaces::PLAIN,
@@ -94,6 +103,12 @@ pub(super) static DESCRIPTOR: LazyLock<ProtocolDescriptor> = LazyLock::new(|| Pr
         provider: Some("gcp.gemini"),
     },
 });
+
+static HEADERS: ProtocolHeaders = ProtocolHeaders {
+    api_key: Some(X_GOOG_API_KEY),
+    version: None,
+    request_id: None,
+};
 
 static CANDIDATES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"candidates\""));
 

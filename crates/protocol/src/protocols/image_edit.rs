@@ -20,6 +20,8 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     path: "/v1/images/edits",
     stream_path: None,
     websocket: None,
+    further_paths: &[],
+    clouds: None,
     medium: GenerationMedium::Image,
     cost: DuplicateRequestCost::PaidWork,
     tasks: None,

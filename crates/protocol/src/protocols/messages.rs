@@ -3,6 +3,7 @@
 mod errors;
 mod models;
 
+use super::cloud_requests::{CloudEndpoint, CloudRequestFormat};
 use super::descriptor::{
     DuplicateRequestCost, GenAiTraceNames, GenerationMedium, MODEL_MEMBER, ProtocolDescriptor,
     ProtocolHeaders, ProviderResponseStorage,
@@ -31,6 +32,8 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     path: "/v1/messages",
     stream_path: None,
     websocket: None,
+    further_paths: &[],
+    clouds: Some(&CLOUDS),
     medium: GenerationMedium::Text,
     cost: DuplicateRequestCost::Tokens(ProviderResponseStorage::Never),
     tasks: None,
@@ -133,6 +136,34 @@ static HEADERS: ProtocolHeaders = ProtocolHeaders {
     api_key: Some(HeaderName::from_static("x-api-key")),
     version: Some((HeaderName::from_static("anthropic-version"), "2023-06-01")),
     request_id: Some(HeaderName::from_static("request-id")),
+};
+
+/// Vertex AI and Amazon Bedrock, by Anthropic's pages about Claude on them.
+static CLOUDS: CloudRequestFormat = CloudRequestFormat {
+    endpoints: &[
+        CloudEndpoint {
+            end: ":rawPredict",
+            is_stream: false,
+            framing: StreamFraming::ServerSentEvents,
+        },
+        CloudEndpoint {
+            end: ":streamRawPredict",
+            is_stream: true,
+            framing: StreamFraming::ServerSentEvents,
+        },
+        CloudEndpoint {
+            end: "/invoke",
+            is_stream: false,
+            framing: StreamFraming::ServerSentEvents,
+        },
+        CloudEndpoint {
+            end: "/invoke-with-response-stream",
+            is_stream: true,
+            framing: StreamFraming::AmazonChunks,
+        },
+    ],
+    version: "anthropic_version",
+    list: ("anthropic_beta", HeaderName::from_static("anthropic-beta")),
 };
 
 static RATE_LIMITS: CallerRateLimitHeaderFormat = CallerRateLimitHeaderFormat {

@@ -16,6 +16,8 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     path: "/v1/realtime",
     stream_path: None,
     websocket: Some(WebSocketMessages::SessionEvents),
+    further_paths: &[],
+    clouds: None,
     medium: GenerationMedium::Audio,
     cost: DuplicateRequestCost::Tokens(ProviderResponseStorage::Never),
     tasks: None,

@@ -24,6 +24,8 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     path: "/v1/responses",
     stream_path: None,
     websocket: Some(WebSocketMessages::Requests),
+    further_paths: &[],
+    clouds: None,
     medium: GenerationMedium::Text,
     cost: DuplicateRequestCost::Tokens(ProviderResponseStorage::ByDefault),
     tasks: None,

@@ -19,6 +19,8 @@ pub(super) const TASKS: ProtocolDescriptor = ProtocolDescriptor {
     path: "/v1/video/generations",
     stream_path: None,
     websocket: None,
+    further_paths: &[],
+    clouds: None,
     medium: GenerationMedium::Video,
     cost: DuplicateRequestCost::PaidWork,
     tasks: Some(TaskApiFormat::Generic),

@@ -13,6 +13,8 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     path: "/v1/videos",
     stream_path: None,
     websocket: None,
+    further_paths: &[],
+    clouds: None,
     tasks: Some(TaskApiFormat::OpenAi),
     served_by: Some(Protocol::Video),
     forms: Some(FormReading::Converted(video_form::encode_json)),

@@ -7,6 +7,7 @@ mod response;
 use super::api_error::ApiError;
 use super::conversation_step::{ConversationStep, results_text};
 use super::endpoint_result::SuccessfulResponse;
+use super::json::object;
 use super::model_call::ModelCall;
 use super::model_request::{
     ModelRequest, OutputFormat, ToolChoice, ToolDefinition, list_at, text_at, text_bytes,
@@ -46,6 +47,19 @@ pub fn generate(
         return Err(ApiError::invalid(message));
     }
     Ok(SuccessfulResponse::Stream(Box::new(content)))
+}
+
+/// Responds to a request for the number of tokens.
+pub fn count_tokens(body: &Value) -> Result<SuccessfulResponse, ApiError> {
+    let counted = body.get("generateContentRequest").unwrap_or(body);
+    let Some(contents) = counted.get("contents") else {
+        return Err(ApiError::invalid("contents is not specified"));
+    };
+    let bytes = [Some(contents), counted.get("systemInstruction")];
+    let bytes: usize = bytes.into_iter().flatten().map(text_bytes).sum();
+    Ok(SuccessfulResponse::Whole(
+        object! {"totalTokens": text::tokens(bytes) + 3},
+    ))
 }
 
 fn read<'b>(

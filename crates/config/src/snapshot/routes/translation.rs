@@ -76,24 +76,6 @@ impl RouteBuilder<'_> {
         models.any(|model| model.properties.translation.protocols.is_some())
     }
 
-    /// Reports a protocol that only channels have.
-    pub(super) fn check_callers(
-        protocol: Option<Protocol>,
-        at: &str,
-        problems: &mut ProblemCollector<'_>,
-    ) {
-        let only_of_channels = protocol.filter(|protocol| !protocol.has_callers());
-        if let Some(protocol) = only_of_channels {
-            let name = protocol.name();
-            let reason =
-                format!("`{name}` is a protocol of channels only, and no caller speaks it");
-            let hint = format!(
-                "set the protocol of the callers, such as `protocol: chat`, and `translate: [{name}]`"
-            );
-            problems.error(&format!("{at}/protocol"), reason, Some(&hint));
-        }
-    }
-
     /// Warns of a route that no channel serves.
     pub(super) fn check_protocol(
         &self,

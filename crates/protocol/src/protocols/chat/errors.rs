@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 /// Errors of the chat protocol.
 pub(in crate::protocols) const ERRORS: ErrorShape = ErrorShape {
     overload_status: None,
+    class_header: None,
     template: None,
     class: error_type,
     body: |fault, _| error_json(&ChatErrorBody::new(fault)),

@@ -26,6 +26,8 @@ const PLAIN: ProtocolDescriptor = ProtocolDescriptor {
     path: "",
     stream_path: None,
     websocket: None,
+    further_paths: &[],
+    clouds: None,
     medium: GenerationMedium::Data,
     cost: DuplicateRequestCost::PaidWork,
     tasks: None,
@@ -101,6 +103,12 @@ impl<'c> DescriptorBuilder<'c> {
         Ok(leaked(ProtocolDescriptor {
             name: leaked_text(name),
             path: config.path.as_deref().map_or(base.path, leaked_text),
+            // A path of its own is that of all requests.
+            stream_path: base.stream_path.filter(|_| config.path.is_none()),
+            further_paths: match config.path {
+                Some(_) => &[],
+                None => base.further_paths,
+            },
             medium: config.medium.map_or(base.medium, medium),
             cost,
             forms,

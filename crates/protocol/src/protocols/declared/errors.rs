@@ -15,6 +15,7 @@ pub(super) fn template_shape(
     let template = leaked(template);
     ErrorShape {
         overload_status: config.overload_status,
+        class_header: None,
         template: Some(template),
         required_texts: leaked_list(template.required_texts().iter().map(|it| leaked_path(it))),
         schema_name: leaked_text(&format!("Error.{protocol}")),

@@ -1,6 +1,7 @@
 //! The meaning of the chunks of Gemini's streams.
 
-use crate::json::skim;
+use crate::conversation::{StreamMessageCollector, StreamedPartKind, number, text};
+use crate::json::{DocumentNode, skim};
 use crate::stream::{EventClass, has_error, is_non_empty};
 use std::ops::Range;
 
@@ -25,6 +26,24 @@ pub(super) fn classify(name: Option<&[u8]>, data: &[u8]) -> EventClass {
     match has_content {
         true => EventClass::Content,
         false => EventClass::Framing,
+    }
+}
+
+/// Adds the parts of a chunk to the messages of its stream.
+pub(super) fn add_chunk(messages: &mut StreamMessageCollector, chunk: DocumentNode<'_>) {
+    let candidates = chunk.get("candidates").into_iter();
+    for candidate in candidates.flat_map(DocumentNode::elements) {
+        let index = number(candidate, "index");
+        let parts = candidate.pointer("/content/parts").into_iter();
+        for part in parts.flat_map(DocumentNode::elements) {
+            let is_thought = part.get("thought").is_some_and(|it| it.raw() == b"true");
+            let form = match is_thought {
+                true => StreamedPartKind::Reasoning,
+                false => StreamedPartKind::Text,
+            };
+            messages.append(index, (form, 0, 0), text(part, "text"));
+        }
+        messages.end(index, text(candidate, "finishReason"));
     }
 }
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 /// Errors of the messages protocol.
 pub(super) const ERRORS: ErrorShape = ErrorShape {
     overload_status: Some(529),
+    class_header: None,
     template: None,
     class: error_type,
     body: |fault, request_id| error_body(fault.kind, &fault.into(), request_id),

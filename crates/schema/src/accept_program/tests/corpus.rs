@@ -8,7 +8,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The schemas whose cases are lists of JSON bodies.
-const TEXT_SCHEMAS: [&str; 4] = ["chat", "count_tokens", "messages", "responses"];
+const TEXT_SCHEMAS: [&str; 6] = [
+    "chat",
+    "converse",
+    "count_tokens",
+    "gemini",
+    "messages",
+    "responses",
+];
 /// What stands in a changed body for a number that a `Value` cannot have.
 const BEYOND_DOUBLES: &str = "a number beyond all doubles";
 
