@@ -3,6 +3,7 @@
 //! A [`FrameDecoder`] takes the bytes of a stream as they come and returns its frames. A [`FrameKind`] is what the headers
 //! of a frame say that its payload is. What is wrong with a frame is found before anyone sees it.
 
+mod caller_framing;
 mod decoder;
 mod event_frames;
 mod frame;
@@ -15,6 +16,7 @@ mod media_type;
 #[cfg(test)]
 mod test_frames;
 
+pub use caller_framing::CallerStreamFraming;
 pub use decoder::FrameDecoder;
 pub use event_frames::EventFrames;
 pub use frame::Frame;

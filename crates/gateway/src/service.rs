@@ -3,12 +3,12 @@
 mod realtime;
 mod websocket;
 
+use super::downstream::DownstreamSession;
 use super::downstream::early_reply::ConnectionAfterExchange;
 use super::downstream::http1::Http1ServerSession;
 use super::downstream::http1::connection::{Http1ConnectionLimits, Http1Service};
 use super::downstream::http1::read_error::Http1ReadError;
 use super::downstream::session::CallerSession;
-use super::downstream::{CallerStreamFraming, DownstreamSession};
 use super::exchange::Exchange;
 use super::exchange::record::ExchangeRecord;
 use super::listen::caller_connections::CallerConnectionGuard;
@@ -26,6 +26,7 @@ use headgate_core::catalog::client_address::DownstreamClient;
 use headgate_core::filter::stream_info::ExchangeTraceId;
 use headgate_core::filter::view::RequestView;
 use headgate_core::subrequest::SubrequestClient;
+use headgate_event_stream::CallerStreamFraming;
 use headgate_observe::open_requests::OpenRequestLabels;
 use headgate_websocket::handshake::asks_for_websocket;
 use http::HeaderMap;

@@ -5,9 +5,11 @@ mod client_event;
 mod error_event;
 mod provider_event;
 mod session_model;
+mod session_query;
 mod session_responses;
 
 pub use session_model::SessionModel;
+pub use session_query::SessionQuery;
 pub use session_responses::{SessionResponseEnd, SessionResponseEnding};
 
 use crate::close::{CloseReason, SocketEnd};

@@ -6,7 +6,7 @@ use headgate_websocket::provider_handshake::ProviderHandshake;
 use http::{Method, header};
 
 /// The member of the query that names the model.
-pub(super) const MODEL: &str = "model";
+const MODEL: &str = "model";
 
 /// Makes the attempt of a request of a session, if it is one, the handshake at the provider. Returns whether it is one.
 pub(super) fn become_handshake(request: &RequestView, attempt: &mut AttemptView) -> bool {

@@ -1,7 +1,7 @@
 //! What callers get in place of server-sent events: frames, if their SDKs read those.
 
+use crate::EventFrames;
 use bytes::Bytes;
-use headgate_event_stream::EventFrames;
 use headgate_protocol::stream::StreamFraming;
 use http::{HeaderMap, HeaderValue, header};
 
@@ -36,7 +36,7 @@ impl CallerStreamFraming {
     }
 
     /// Begins a response: a stream of events is declared as one of frames.
-    pub(super) fn begin(&mut self, headers: &mut HeaderMap) {
+    pub fn begin(&mut self, headers: &mut HeaderMap) {
         let Some(writer) = &mut self.frames else {
             return;
         };
@@ -53,7 +53,7 @@ impl CallerStreamFraming {
     }
 
     /// A piece of the body as the caller gets it; `None` if there is nothing to send of it yet.
-    pub(super) fn framed(&mut self, data: Bytes, is_end: bool) -> Option<Bytes> {
+    pub fn framed(&mut self, data: Bytes, is_end: bool) -> Option<Bytes> {
         match &mut self.frames {
             Some(writer) if writer.is_stream => {
                 let framed = writer.frames.push(&data);
