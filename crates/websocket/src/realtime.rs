@@ -133,7 +133,12 @@ where
                 self.responses.end_all(SessionResponseEnding::ProviderEnded);
                 let reason = CloseReason::ProviderEnded;
                 match self.provider.peer_close() {
-                    Some((code, text)) => self.client.close_as(code, text).await,
+                    Some((code, text)) => {
+                        let text = Bytes::copy_from_slice(text.as_bytes());
+                        let shown = self.responses.exchanges().mask(text);
+                        let shown = String::from_utf8_lossy(&shown);
+                        self.client.close_as(code, &shown).await;
+                    }
                     None => self.client.close(reason).await,
                 }
                 if let SocketEnd::Gateway(malformed) = end {
@@ -250,10 +255,11 @@ where
         if refusal.refuses_caller {
             self.closing = Some(CloseReason::Refused);
         }
-        // The provider generates a response that it has begun by itself.
-        if create.is_none() {
-            let cancel = self.responses.cancel_event(admission.number);
-            self.send_to_provider(&cancel).await?;
+        match (&create, self.responses.cancel_event(admission.number)) {
+            (Some(create), _) => self.responses.forget(create.number),
+            // The provider generates a response that it has begun by itself.
+            (None, Some(cancel)) => self.send_to_provider(&cancel).await?,
+            (None, None) => {}
         }
         let event_id = create.and_then(|create| create.event_id);
         self.send_to_client(refusal.error.encode(event_id.as_deref()))

@@ -150,6 +150,37 @@ async fn the_end_of_a_providers_session_ends_the_clients() {
 }
 
 #[tokio::test]
+async fn the_end_of_a_response_counts_once_however_often_it_is_reported() {
+    let done = json!({"type": "response.done", "response": {"id": "resp_1", "status": "completed",
+        "usage": {"input_tokens": 7, "output_tokens": 5, "total_tokens": 12}}})
+    .to_string();
+    let done = server_frame(TEXT, done.as_bytes());
+    let sends = [
+        server_frame(TEXT, CREATED),
+        done.clone(),
+        done.clone(),
+        done,
+        server_frame(TEXT, br#"{"type":"custom.event"}"#),
+    ];
+    let (gateway, _provider) = with_provider(Acceptance::Right, sends.concat(), None).await;
+    let mut client = open(&gateway).await;
+    event_of_type(&mut client, "custom.event").await;
+    let counted = async || {
+        let metrics = gateway.metrics().await;
+        let tokens = metrics.sum("headgate_tokens_total", &[("kind", "input")]);
+        (tokens > 0.0).then_some(tokens)
+    };
+    assert_eq!(eventually("the tokens in the metrics", counted).await, 7.0);
+    client.send_frame(CLOSE, &1000_u16.to_be_bytes()).await;
+    gateway.log_line(|line| line["websocket"] == true).await;
+    let metrics = gateway.metrics().await;
+    assert_eq!(
+        metrics.sum("headgate_tokens_total", &[("kind", "input")]),
+        7.0
+    );
+}
+
+#[tokio::test]
 async fn a_response_that_the_provider_breaks_off_is_cut() {
     let begun = json!({"type": "response.created", "response": {"id": "resp_1"}}).to_string();
     let sends = [

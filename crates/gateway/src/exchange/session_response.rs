@@ -3,6 +3,7 @@
 use super::Exchange;
 use crate::downstream::websocket_request::SessionResponse;
 use crate::reply;
+use headgate_channel::clock::MonotonicTime;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::UsageReport;
 use headgate_core::filter::view::{EventAction, EventView, ResponseBodyKind, ResponseView};
@@ -26,6 +27,8 @@ impl Exchange<'_> {
         let candidate = &lease.candidate;
         self.record.candidate = Some(candidate.clone());
         self.record.attempts = 1;
+        self.record.key = lease.key;
+        self.record.attempt_began = MonotonicTime::now();
         self.record.streamed = true;
         self.record.status = Some(StatusCode::OK);
         let mut headers = HeaderMap::new();

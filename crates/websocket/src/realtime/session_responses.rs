@@ -67,6 +67,8 @@ pub struct SessionResponses<E> {
     open: HashMap<u64, OpenResponse>,
     /// The numbers of those that the provider was asked for and has not begun.
     uncreated: VecDeque<u64>,
+    /// The ids of the last ones that have ended.
+    ended: VecDeque<String>,
     next_number: u64,
 }
 
@@ -88,6 +90,7 @@ impl<E: RealtimeExchanges> SessionResponses<E> {
             admitting,
             open: HashMap::new(),
             uncreated: VecDeque::new(),
+            ended: VecDeque::new(),
             next_number: 0,
         }
     }
@@ -149,7 +152,7 @@ impl<E: RealtimeExchanges> SessionResponses<E> {
 
     /// Whether the response with this id is known; the first unknown one is that for which the provider was asked first.
     pub fn has_begun(&mut self, id: &str) -> bool {
-        if self.number_by_id(id).is_some() {
+        if self.number_by_id(id).is_some() || self.ended.iter().any(|ended| ended == id) {
             return true;
         }
         while let Some(number) = self.uncreated.pop_front() {
@@ -163,9 +166,15 @@ impl<E: RealtimeExchanges> SessionResponses<E> {
 
     /// Ends the response with this id.
     pub fn end(&mut self, id: &str, ending: SessionResponseEnding) {
-        if let Some(number) = self.number_by_id(id) {
-            self.end_number(number, ending);
+        let Some(number) = self.number_by_id(id) else {
+            return;
+        };
+        self.end_number(number, ending);
+        // A provider that reports the end of a response twice must not be paid twice.
+        if self.ended.len() == RESPONSES_MAX {
+            self.ended.pop_front();
         }
+        self.ended.push_back(id.to_owned());
     }
 
     /// Ends the response that the provider refuses to begin: that of the client's event with this id, or the first one.
@@ -188,11 +197,15 @@ impl<E: RealtimeExchanges> SessionResponses<E> {
         }
     }
 
-    /// The event that stops the response with this number at the provider.
-    pub fn cancel_event(&mut self, number: u64) -> Bytes {
-        let response = self.open.remove(&number);
-        let id = response.and_then(|response| response.id);
-        ProviderEvent::cancel(id.as_deref().unwrap_or_default())
+    /// Forgets a response that was refused before the provider was asked for it.
+    pub fn forget(&mut self, number: u64) {
+        self.open.remove(&number);
+    }
+
+    /// The event that stops the response with this number at the provider; `None` if that has ended it.
+    pub fn cancel_event(&self, number: u64) -> Option<Bytes> {
+        let id = self.open.get(&number)?.id.as_deref()?;
+        Some(ProviderEvent::cancel(id))
     }
 
     /// The events that stop all responses at the provider.
