@@ -10,6 +10,7 @@ use super::issued_credentials::{
 };
 use super::prices::ModelPriceConfig;
 use super::protocols::ProtocolName;
+use super::provider_cloud::ProviderCloudConfig;
 use super::resilience::{ChannelHealthConfig, ChannelLimitsConfig};
 use headgate_core::scalar::{HumanDuration, Secret};
 use schemars::JsonSchema;
@@ -46,6 +47,9 @@ pub struct ChannelConfig {
     /// What the provider does differently from others of its protocols, for requests that a route translates: the name of a
     /// dialect, one of `dialects` or one that comes with the program, or what it has. Default: standard.
     pub dialect: Option<ChannelDialectConfig>,
+    /// The cloud whose API this is, if that has the model in the path and not in the body: `vertex_ai` for Claude on Vertex AI,
+    /// with `protocols: [messages]`. Default: none.
+    pub cloud: Option<ProviderCloudConfig>,
     /// Request format of the provider for image edits.
     #[serde(default)]
     pub image_edit: ImageEditConfig,

@@ -35,6 +35,7 @@ mod node;
 pub mod prices;
 pub mod problem;
 pub mod protocols;
+pub mod provider_cloud;
 mod redactor;
 pub mod reload;
 pub mod renamed_keys;

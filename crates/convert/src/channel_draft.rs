@@ -26,6 +26,8 @@ pub struct ChannelDraftSettings {
     pub credentials: Vec<CredentialDraft>,
     /// The names that the protocols have in `routes.yaml`.
     pub protocols: Vec<&'static str>,
+    /// The value of `cloud`.
+    pub cloud: Option<&'static str>,
     pub headers: Vec<(String, MaybeSecretValue)>,
     pub weight: Option<u64>,
     pub tier: u8,
@@ -97,6 +99,7 @@ impl ChannelDraftSettings {
             base_url,
             credentials: Vec::new(),
             protocols,
+            cloud: None,
             headers: Vec::new(),
             weight: None,
             tier: 0,

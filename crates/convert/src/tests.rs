@@ -169,7 +169,7 @@ fn what_has_no_counterpart_has_a_comment_and_no_channel_that_cannot_work() {
         ("bedrock/a", json!({}), json!({}), "model_list[0]"),
         ("openai/*", json!({}), json!({}), "model_list[0]"),
         (
-            "vertex_ai/claude-sonnet-5",
+            "vertex_ai/mistral-large@2411",
             json!({}),
             json!({}),
             "model_list[0]",

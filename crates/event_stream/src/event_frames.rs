@@ -85,8 +85,7 @@ fn frame(event: &SseEvent, content: FrameContent) -> Option<Bytes> {
             ))
         }
         FrameContent::Chunk => {
-            let kind = skim::find(data, &["type"]);
-            let kind = kind.and_then(|kind| skim::plain_string(data, kind));
+            let kind = skim::find_string(data, &["type"]);
             if is_error(kind.unwrap_or_default().as_bytes())
                 && let Some(error) = skim::find(data, &["error"])
             {
@@ -109,8 +108,7 @@ fn event_frame(name: &str, payload: &[u8]) -> Bytes {
 
 /// The frame of an error with a `type` and a `message`: an exception if Bedrock has one of the type.
 fn error_frame(error: &[u8]) -> Bytes {
-    let code = skim::find(error, &["type"]);
-    let code = code.and_then(|code| skim::plain_string(error, code));
+    let code = skim::find_string(error, &["type"]);
     let code = code.unwrap_or_default();
     let message = skim::find(error, &["message"]);
     let message = message.map_or(&b"\"\""[..], |message| &error[message]);

@@ -74,7 +74,7 @@ impl FramedEvents {
 fn event(frame: &Frame) -> Result<Bytes, InvalidFrame> {
     match frame.kind() {
         FrameKind::Event(name) if is_plain(name) => {
-            let payload = payload_lines(&frame.payload);
+            let payload = payload_lines(&frame.payload)?;
             let data = [b"{\"", name.as_bytes(), b"\":", &payload[..], b"}"].concat();
             Ok(encode_event(Some(name), &data))
         }
@@ -109,16 +109,23 @@ fn error_event(code: &str, message: &[u8]) -> Bytes {
 }
 
 /// A payload without the line ends that have no place in an event.
-fn payload_lines(payload: &[u8]) -> Vec<u8> {
+///
+/// # Errors
+/// It is no object, so that readers of the event would see less of it than was sent.
+fn payload_lines(payload: &[u8]) -> Result<Vec<u8>, InvalidFrame> {
     let payload = payload.trim_ascii();
     if payload.is_empty() {
-        return b"{}".to_vec();
+        return Ok(b"{}".to_vec());
+    }
+    let is_object = payload.starts_with(b"{") && payload.ends_with(b"}");
+    if !is_object || str::from_utf8(payload).is_err() {
+        return Err(InvalidFrame::Payload);
     }
     let lines = payload.iter().map(|byte| match byte {
         b'\r' => b'\n',
         other => *other,
     });
-    lines.collect()
+    Ok(lines.collect())
 }
 
 fn is_plain(name: &str) -> bool {
@@ -216,6 +223,13 @@ mod tests {
             (
                 frame(&[(":message-type", "event"), (":event-type", "a\nb")], "{}"),
                 InvalidFrame::Kind,
+            ),
+            (
+                frame(
+                    &[(":message-type", "event"), (":event-type", "a")],
+                    "not json",
+                ),
+                InvalidFrame::Payload,
             ),
         ] {
             let mut events = FramedEvents::default();

@@ -17,6 +17,8 @@ pub enum InvalidFrame {
     Headers(&'static str),
     #[error("a frame is neither an event nor an error with a name")]
     Kind,
+    #[error("the payload of an event is no JSON object")]
+    Payload,
     #[error("the stream ends inside of a frame")]
     Unfinished,
 }

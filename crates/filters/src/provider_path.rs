@@ -6,8 +6,19 @@ use headgate_core::filter::descriptor::{BuildContext, InvalidSettings};
 use headgate_core::filter::view::RequestView;
 use headgate_core::task::family::path_template::PathTemplate;
 use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::percent_encoding::decoded;
 use headgate_protocol::{ChannelProtocol, Protocol, header_policy};
 use headgate_translate::path_with_model;
+
+/// Parameters that every API of Google takes, as its page of system parameters lists them, and that change what a response has.
+const SYSTEM_PARAMETERS: [&str; 6] = [
+    "callback",
+    "fields",
+    "httpMethod",
+    "uploadType",
+    "upload_protocol",
+    "x-goog-fieldmask",
+];
 
 /// The paths at the provider, with the channel's name of the model in them.
 pub struct ProviderPath {
@@ -93,7 +104,11 @@ impl ProviderPath {
     /// The query asks for a response in another format than those of the protocol.
     pub fn set_endpoint(&self, request: &mut RequestView) -> Result<(), Fault> {
         let endpoint = self.endpoint(request);
-        endpoint.check_query(request.query.as_deref().unwrap_or_default())?;
+        let query = request.query.as_deref().unwrap_or_default();
+        if self.protocol.descriptor().translation.is_some() {
+            check_members(query)?;
+        }
+        endpoint.check_query(query)?;
         request.upstream_path = Some(endpoint.template.text().to_owned());
         Ok(())
     }
@@ -143,9 +158,9 @@ impl EndpointPath {
             return Ok(());
         };
         let name = needed.split('=').next().unwrap_or_default();
-        // Google reads `$alt`, too.
+        // Google reads `$alt`, too, and either with escapes.
         let named = query.split('&').filter(|member| {
-            let found = member.split('=').next().unwrap_or_default();
+            let found = decoded(member.split('=').next().unwrap_or_default());
             found.trim_start_matches('$') == name
         });
         let (mut has_it, mut has_other) = (false, false);
@@ -166,9 +181,46 @@ impl EndpointPath {
     }
 }
 
+/// # Errors
+/// The query has a member by which a server of Google sends a part of a response, which may lack the usage, or reads another
+/// method.
+fn check_members(query: &str) -> Result<(), Fault> {
+    let mut members = query.split(['&', ';']);
+    let refused = members.find_map(|member| {
+        let name = decoded(member.split('=').next().unwrap_or_default());
+        let name = name.trim().trim_start_matches('$').to_owned();
+        let mut refused = SYSTEM_PARAMETERS.into_iter();
+        refused.find(|one| one.eq_ignore_ascii_case(&name))
+    });
+    match refused {
+        None => Ok(()),
+        Some(name) => Err(Fault::new(
+            FaultKind::Invalid,
+            format!("`{name}` of the query cannot be used here; remove it"),
+        )
+        .param(name)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_member_of_a_query_leaves_out_the_usage() {
+        for (query, is_accepted) in [
+            ("", true),
+            ("alt=sse&key=k&prettyPrint=false", true),
+            ("myfields=a", true),
+            ("fields=candidates", false),
+            ("alt=sse&$fields=candidates", false),
+            ("%24fields=candidates", false),
+            ("a=b;fields=candidates", false),
+            ("$.xgafv=1&Callback=f", false),
+        ] {
+            assert_eq!(check_members(query).is_ok(), is_accepted, "{query}");
+        }
+    }
 
     #[test]
     fn a_stream_needs_the_member_of_the_query_that_makes_it_one() {
@@ -183,6 +235,8 @@ mod tests {
             ("alt", false),
             ("alt=sse&alt=json", false),
             ("alt=sse&$alt=json", false),
+            ("alt=sse&al%74=json", false),
+            ("alt=sse&%24alt=json", false),
             ("salt=sse", false),
         ] {
             let checked = endpoint.check_query(query);

@@ -5,6 +5,7 @@ mod attempt_tracing;
 mod attempt_verdict;
 pub(super) mod attempts;
 pub(super) mod capture;
+mod cloud_attempt;
 mod credential_renewal;
 mod decode_body;
 pub(super) mod evaluate;

@@ -9,7 +9,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use std::borrow::Cow;
 
 /// Whether a caller's header never reaches a provider: connection headers, the caller's credentials, signature and
-/// address, and headers that select an account or a project at the provider.
+/// address, headers that select an account or a project at the provider, and those by which a provider would leave out the usage
+/// of a response or read another method.
 fn is_withheld_from_providers(name: &str) -> bool {
     matches!(
         name,
@@ -32,7 +33,9 @@ fn is_withheld_from_providers(name: &str) -> bool {
             | "upgrade"
             | "via"
             | "x-dashscope-workspace"
+            | "x-goog-fieldmask"
             | "x-goog-user-project"
+            | "x-http-method-override"
             | "x-real-ip"
             | "x-request-id"
     ) || name.starts_with("x-forwarded-")

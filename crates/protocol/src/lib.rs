@@ -48,7 +48,7 @@ pub use protocols::{
     BuiltInProtocolName, ChannelProtocol, CloudEndpoint, CloudRequestFormat, DeclaredProtocol,
     DuplicateRequestCost, ErrorBodyTemplateConfig, ErrorFormatConfig, FormReading, GenAiTraceNames,
     GenerationMedium, InvalidProtocol, Protocol, ProtocolConfig, ProtocolDescriptor,
-    ProtocolHeaders, ProtocolHeadersConfig, ProtocolTable, ProviderResponseStorage,
+    ProtocolHeaders, ProtocolHeadersConfig, ProtocolTable, ProviderCloud, ProviderResponseStorage,
     RetrySafetyConfig, SHIPPED_PROTOCOLS, StreamFormatConfig, TaskApiFormat, UsageConfig,
     WebSocketMessages,
 };

@@ -5,6 +5,7 @@ mod channel_protocol;
 mod cloud_requests;
 mod declared;
 mod descriptor;
+mod provider_cloud;
 mod shipped;
 mod table;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub use descriptor::{
     DuplicateRequestCost, FormReading, GenAiTraceNames, GenerationMedium, ProtocolDescriptor,
     ProtocolHeaders, ProviderResponseStorage, TaskApiFormat, WebSocketMessages,
 };
+pub use provider_cloud::ProviderCloud;
 pub use shipped::SHIPPED_PROTOCOLS;
 pub use table::ProtocolTable;
 

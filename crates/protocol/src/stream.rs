@@ -127,7 +127,7 @@ pub(crate) fn has_error(data: &[u8]) -> bool {
 
 /// The event's name in the `type` of its data.
 pub(crate) fn event_type(data: &[u8]) -> Option<&[u8]> {
-    skim::plain_string(data, skim::find(data, &["type"])?).map(str::as_bytes)
+    skim::find_string(data, &["type"]).map(str::as_bytes)
 }
 
 /// Whether a value is not null, false, zero or empty.

@@ -32,8 +32,7 @@ pub fn from_headers(headers: &HeaderMap) -> Option<&HeaderValue> {
 
 /// The id in a JSON body, if it has one.
 pub fn from_body(body: &[u8]) -> Option<HeaderValue> {
-    let found = skim::find(body, &["request_id"])?;
-    let id = skim::plain_string(body, found)?;
+    let id = skim::find_string(body, &["request_id"])?;
     HeaderValue::from_str(id).ok().filter(|id| !id.is_empty())
 }
 

@@ -116,6 +116,16 @@ impl HandshakeError {
 
 /// The fields that belong to a handshake alone; requests that are made of its head do not have them.
 pub fn remove_handshake_fields(headers: &mut HeaderMap) {
+    let options = headers.get_all(header::CONNECTION).iter();
+    let options = options.filter_map(|line| line.to_str().ok());
+    let options = options.flat_map(|line| line.split(','));
+    // Fields that are for this connection alone (RFC 9110, section 7.6.1).
+    let nominated: Vec<HeaderName> = options
+        .filter_map(|option| option.trim().parse().ok())
+        .collect();
+    for name in nominated {
+        headers.remove(name);
+    }
     for name in [
         header::CONNECTION,
         header::UPGRADE,

@@ -63,6 +63,8 @@ pub struct RealtimeSession<C, P, E> {
     responses: SessionResponses<E>,
     /// The `response.create` whose exchange is being checked. The events after it wait.
     unadmitted: Option<UnadmittedCreate>,
+    /// The response that the provider has begun by itself and whose exchange is being checked. What follows of it waits.
+    unadmitted_created: Option<UnadmittedResponse>,
     /// Why no further response begins.
     closing: Option<CloseReason>,
 }
@@ -71,6 +73,12 @@ struct UnadmittedCreate {
     number: u64,
     text: Bytes,
     event_id: Option<String>,
+}
+
+struct UnadmittedResponse {
+    number: u64,
+    /// `response.created`
+    text: Bytes,
 }
 
 /// Which side ends a session.
@@ -107,6 +115,7 @@ where
             model,
             responses: SessionResponses::new(exchanges),
             unadmitted: None,
+            unadmitted_created: None,
             closing: None,
         }
     }
@@ -167,18 +176,25 @@ where
                 return Err(SessionEnd::Client(SocketEnd::Gateway(reason)));
             }
             let is_open = self.closing.is_none();
+            // A side that is not read is not idle.
+            let reads_client = self.unadmitted.is_none();
+            let reads_provider = self.unadmitted_created.is_none();
             let input = tokio::select! {
                 biased;
                 () = stopping.as_mut(), if is_open => SessionInput::Closing(CloseReason::Stopping),
                 () = aged.as_mut(), if is_open => SessionInput::Closing(CloseReason::Aged),
                 change = self.responses.next_change() => SessionInput::Response(change),
-                input = self.client.receive(), if self.unadmitted.is_none() => SessionInput::Client(input),
-                input = self.provider.receive() => SessionInput::Provider(input),
-                action = client_idle.next_action() => SessionInput::ClientIdle(action),
-                action = provider_idle.next_action() => SessionInput::ProviderIdle(action),
+                input = self.client.receive(), if reads_client => SessionInput::Client(input),
+                input = self.provider.receive(), if reads_provider => SessionInput::Provider(input),
+                action = client_idle.next_action(), if reads_client => SessionInput::ClientIdle(action),
+                action = provider_idle.next_action(), if reads_provider => {
+                    SessionInput::ProviderIdle(action)
+                }
             };
             match input {
                 SessionInput::Response(SessionResponseChange::Checked(admission)) => {
+                    client_idle.note_input();
+                    provider_idle.note_input();
                     self.admit(admission).await?;
                 }
                 SessionInput::Response(SessionResponseChange::Settled) => {}
@@ -241,23 +257,24 @@ where
 
     /// Carries on with a response whose exchange was checked.
     async fn admit(&mut self, admission: Admission) -> Result<(), SessionEnd> {
-        let create = self
-            .unadmitted
-            .take_if(|create| create.number == admission.number);
-        let Some(refusal) = admission.refusal else {
+        let Admission { number, refusal } = admission;
+        let create = self.unadmitted.take_if(|create| create.number == number);
+        let mut created = self.unadmitted_created.take_if(|one| one.number == number);
+        let Some(refusal) = refusal else {
             if let Some(create) = create {
-                self.responses
-                    .await_creation(create.number, create.event_id);
+                self.responses.await_creation(number, create.event_id);
                 self.send_to_provider(&create.text).await?;
+            } else if let Some(created) = created.take() {
+                self.show(created.text).await?;
             }
             return Ok(());
         };
-        if refusal.refuses_caller {
+        // What the provider begins by itself it bills, whoever gets it: the session ends, so that no more of it follows.
+        if refusal.refuses_caller || create.is_none() {
             self.closing = Some(CloseReason::Refused);
         }
-        match (&create, self.responses.cancel_event(admission.number)) {
+        match (&create, self.responses.cancel_event(number)) {
             (Some(create), _) => self.responses.forget(create.number),
-            // The provider generates a response that it has begun by itself.
             (None, Some(cancel)) => self.send_to_provider(&cancel).await?,
             (None, None) => {}
         }
@@ -267,35 +284,36 @@ where
     }
 
     async fn receive_from_provider(&mut self, text: Bytes) -> Result<(), SessionEnd> {
-        self.note_provider_event(&text).await?;
-        let shown = self.responses.exchanges().mask(text);
-        self.send_to_client(shown).await
-    }
-
-    async fn note_provider_event(&mut self, text: &Bytes) -> Result<(), SessionEnd> {
-        match ProviderEvent::read(text) {
-            ProviderEvent::Created { id } => {
-                if self.responses.has_begun(id) {
+        match ProviderEvent::read(&text) {
+            ProviderEvent::Created { id } if !self.responses.has_begun(&id) => {
+                if self.closing.is_none() && !self.responses.is_full() {
+                    // As at the end of what a user says.
+                    let number = self.responses.begin_created(&id);
+                    self.unadmitted_created = Some(UnadmittedResponse { number, text });
                     return Ok(());
                 }
-                if self.closing.is_some() || self.responses.is_full() {
-                    let cancel = ProviderEvent::cancel(id);
-                    return self.send_to_provider(&cancel).await;
-                }
-                // Begun by the provider, as at the end of what a user says.
-                self.responses.begin_created(id);
+                let cancel = ProviderEvent::cancel(&id);
+                self.send_to_provider(&cancel).await?;
             }
+            ProviderEvent::Delta { id } => self.responses.count_delta(&id),
             ProviderEvent::Done { id } => {
-                if !self.responses.has_begun(id) {
-                    self.responses.begin_created(id);
+                if !self.responses.has_begun(&id) {
+                    self.responses.begin_created(&id);
                 }
-                self.responses
-                    .end(id, SessionResponseEnding::Done(text.clone()));
+                let ending = SessionResponseEnding::Done(text.clone());
+                self.responses.end(&id, ending);
             }
-            ProviderEvent::Error { event_id } => self.responses.refuse_creation(event_id),
-            ProviderEvent::Other => {}
+            ProviderEvent::Error { event_id } => {
+                self.responses.refuse_creation(event_id.as_deref());
+            }
+            ProviderEvent::Created { .. } | ProviderEvent::Other => {}
         }
-        Ok(())
+        self.show(text).await
+    }
+
+    async fn show(&mut self, text: Bytes) -> Result<(), SessionEnd> {
+        let shown = self.responses.exchanges().mask(text);
+        self.send_to_client(shown).await
     }
 
     /// Stops the responses of a client that has left, so that the provider reports what they have used.
@@ -309,7 +327,7 @@ where
                     && let ProviderEvent::Done { id } = ProviderEvent::read(&text)
                 {
                     self.responses
-                        .end(id, SessionResponseEnding::Cancelled(text.clone()));
+                        .end(&id, SessionResponseEnding::Cancelled(text.clone()));
                 }
             }
             Ok::<(), SocketEnd>(())

@@ -7,7 +7,6 @@ use http::StatusCode;
 /// Whether a caller whose request got this response may send no further one: its key is not valid any more, or its budget is used
 /// up.
 pub fn refuses_caller(status: StatusCode, body: &[u8]) -> bool {
-    let code = skim::find(body, &["error", "code"]);
-    let code = code.and_then(|code| skim::plain_string(body, code));
+    let code = skim::find_string(body, &["error", "code"]);
     status == StatusCode::UNAUTHORIZED || code == Some(FaultKind::OverBudget.code())
 }

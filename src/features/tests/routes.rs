@@ -82,6 +82,25 @@ routes: [{{name: one, {route}, request: [require_json, authenticate, route_model
 }
 
 #[test]
+fn a_cloud_has_a_form_of_its_own_for_messages_only() {
+    for (protocols, paths) in [
+        ("[messages]", vec![]),
+        ("[chat]", vec!["channels.c.cloud"]),
+        ("[messages, chat]", vec!["channels.c.cloud"]),
+    ] {
+        let text = format!(
+            "channels: {{c: {{base_url: 'https://p.example/v1', protocols: {protocols}, cloud: vertex_ai, models: {{m: n}}}}}}
+callers: [{{name: ann, key_sha256: 'f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7', models: ['*']}}]
+routes: [{{name: one, match: GET /v1/models, request: [authenticate, list_models]}}]
+"
+        );
+        let problems = build_text(&text).err().unwrap_or_default();
+        let found: Vec<String> = problems.into_iter().map(|problem| problem.path).collect();
+        assert_eq!(found, paths, "{protocols}");
+    }
+}
+
+#[test]
 fn an_error_in_one_of_several_paths_is_reported_with_its_place() {
     let built = build("[GET /a, GET /b]").unwrap();
     let [warning] = &built.warnings.shown[..] else {

@@ -90,6 +90,7 @@ proves(GROUP, 'Callers shows who spends most, on what, what is left, and which k
     holds('a refusal by a budget', batch[6].startsWith('insufficient_quota 1'), batch);
     equal('its budget was charged what it cost', batch[2], batch[1]);
     await until(page, '#totals', 'Spends most\nweb');
+    await until(page, '#budgets', 'batch');
     const [name, , period, , used] = await row(page, 'budgets', 'batch');
     equal('budget', [name, period], ['batch', 'for ever']);
     holds('four tenths of it are used', Number.parseInt(used, 10) > 40, used);

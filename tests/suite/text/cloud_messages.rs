@@ -1,8 +1,9 @@
-//! Tests of callers of Claude under the paths of Vertex AI and of Amazon Bedrock, with channels of any protocol.
+//! Tests of callers of Claude under the paths of Vertex AI and of Amazon Bedrock, with channels of any protocol, and of Vertex AI as
+//! a channel.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::frames::received_frames;
-use crate::harness::{Gateway, Request, Simulator, WholeResponse, config};
+use crate::harness::{Gateway, Request, ScriptedProvider, Simulator, WholeResponse, config};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use headgate_protocol::Protocol;
@@ -191,4 +192,106 @@ async fn what_is_refused_and_what_breaks_off_are_errors_of_the_protocol() {
         assert_eq!(last["type"], "api_error", "{last}");
         assert_eq!(gateway.log_of(&cut).await["settlement"], "upstream_cut");
     }
+}
+
+/// A provider that answers as Vertex AI does, and the configuration of a channel there.
+async fn vertex_ai() -> (ScriptedProvider, Value) {
+    let message =
+        json!({"id": "msg_vrtx_1", "type": "message", "role": "assistant", "model": "claude",
+        "content": [{"type": "text", "text": "Gate."}], "stop_reason": "end_turn",
+        "usage": {"input_tokens": 3, "output_tokens": 2}})
+        .to_string();
+    let length = message.len();
+    let provider = ScriptedProvider::answering(format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{message}"
+    ))
+    .await;
+    let base = format!(
+        "{}/projects/p/locations/l/publishers/anthropic",
+        provider.url()
+    );
+    let mut config = config::standard(&base);
+    let mut channel = config["channels"]["messages"].clone();
+    channel["cloud"] = json!("vertex_ai");
+    channel["models"]["demo-large"] = json!("claude-sonnet-4-5@20250929");
+    config["channels"] = json!({"vertex": channel});
+    for name in ["chat", "count_tokens", "messages"] {
+        let route = config::route(&mut config, name);
+        if name == "chat" {
+            route["translate"] = json!(["messages"]);
+        }
+    }
+    config["task_keys"] = json!(["a".repeat(32)]);
+    config::without_cool_downs(&mut config);
+    (provider, config)
+}
+
+#[tokio::test]
+async fn vertex_ai_gets_the_model_in_the_path_and_its_version_in_the_body() {
+    let (provider, config) = vertex_ai().await;
+    let gateway = Gateway::start(&config).await;
+    let folder = "/v1/projects/p/locations/l/publishers/anthropic/models";
+    let mut stream = asking();
+    stream["stream"] = json!(true);
+    stream["model"] = json!("demo-large");
+    for (request, path, has_model) in [
+        (
+            Request::ask(Protocol::Messages),
+            "claude-sonnet-4-5@20250929:rawPredict",
+            false,
+        ),
+        (
+            Request::ask(Protocol::Chat),
+            "claude-sonnet-4-5@20250929:rawPredict",
+            false,
+        ),
+        (
+            Request::post("/v1/messages?beta=true", stream.to_string())
+                .header("anthropic-version", "2023-06-01")
+                .header("anthropic-beta", "a-2025-01-01"),
+            "claude-sonnet-4-5@20250929:streamRawPredict",
+            false,
+        ),
+        (
+            Request::post(
+                "/v1/messages/count_tokens",
+                json!({"model": "demo-large", "messages": [{"role": "user", "content": "Hi"}]})
+                    .to_string(),
+            )
+            .header("anthropic-version", "2023-06-01"),
+            "count-tokens:rawPredict",
+            true,
+        ),
+    ] {
+        gateway.ask(&request).await;
+        let sent = provider.requests().pop().unwrap();
+        let (head, body) = sent.split_once("\r\n\r\n").unwrap();
+        let line = head.lines().next().unwrap();
+        assert_eq!(line, format!("POST {folder}/{path} HTTP/1.1"));
+        let body: Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["anthropic_version"], "vertex-2023-10-16", "{body}");
+        let model = has_model.then(|| json!("claude-sonnet-4-5@20250929"));
+        assert_eq!(body.get("model"), model.as_ref(), "{body}");
+        let is_beta = request.target.contains("beta");
+        assert_eq!(
+            head.contains("anthropic-beta: a-2025-01-01"),
+            is_beta,
+            "{head}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_chat_with_claude_on_vertex_ai_is_answered_and_metered() {
+    let (_provider, config) = vertex_ai().await;
+    let gateway = Gateway::start(&config).await;
+    let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
+    let body = answer.json();
+    assert_eq!(body["choices"][0]["message"]["content"], "Gate.", "{body}");
+    let line = gateway.log_of(&answer).await;
+    assert_eq!(
+        (&line["input_tokens"], &line["output_tokens"]),
+        (&json!(3), &json!(2)),
+        "{line}"
+    );
 }

@@ -5,6 +5,7 @@ mod frames;
 mod handshakes;
 mod lifecycle;
 mod realtime;
+mod realtime_limits;
 mod realtime_providers;
 mod responses;
 

@@ -181,6 +181,33 @@ async fn the_end_of_a_response_counts_once_however_often_it_is_reported() {
 }
 
 #[tokio::test]
+async fn a_budget_in_money_pays_for_the_pieces_of_a_response_that_breaks_off() {
+    let begun = json!({"type": "response.created", "response": {"id": "resp_1"}}).to_string();
+    let delta =
+        json!({"type": "response.output_text.delta", "response_id": "resp_1", "delta": "x"});
+    let delta = server_frame(TEXT, delta.to_string().as_bytes());
+    let sends = [
+        server_frame(TEXT, CREATED),
+        server_frame(TEXT, begun.as_bytes()),
+        delta.repeat(50),
+    ];
+    let after = Some(Duration::from_millis(300));
+    let provider = SessionProvider::start(Acceptance::Right, sends.concat(), after).await;
+    let mut config = with_sessions(&provider.url());
+    config["prices"] = json!({"models": {"voice": {"input": 10, "output": 1000}}});
+    config["models"]["voice"] = json!({"context_window": 1000, "max_output_tokens": 100});
+    config["callers"][0]["limits"] = json!({"cost_per_day": 10});
+    let gateway = Gateway::start(&config).await;
+    let mut client = open(&gateway).await;
+    assert_eq!(client.close_code().await, Some(1011));
+    gateway.log_line(|line| line["websocket"] == true).await;
+    let metrics = gateway.metrics().await;
+    let left = metrics.sum("headgate_budget_remaining", &[("caller", "ann")]);
+    // 50 tokens of output, and few of input.
+    assert!((9.94..=9.95).contains(&left), "{left}");
+}
+
+#[tokio::test]
 async fn a_response_that_the_provider_breaks_off_is_cut() {
     let begun = json!({"type": "response.created", "response": {"id": "resp_1"}}).to_string();
     let sends = [

@@ -95,6 +95,7 @@ fn build_one(
         family,
         callback_secrets,
         dialect,
+        cloud,
         image_edit,
         models,
         prices: _,
@@ -132,6 +133,9 @@ fn build_one(
     let dialect = Arc::new(dialect.with_models(models.values().map(String::as_str)));
     check_image_edits(*image_edit, &protocols, at, problems);
     channel_protocols::check(&protocols, at, problems);
+    if cloud.is_some() {
+        channel_protocols::check_cloud(&protocols, at, problems);
+    }
     let condition = r#if
         .as_deref()
         .and_then(|text| condition(text, at, problems));
@@ -186,6 +190,7 @@ fn build_one(
         mask,
         protocols,
         dialect,
+        cloud: cloud.map(Into::into),
         retired: *retired,
         family,
         callback_keys,

@@ -37,7 +37,7 @@ pub fn account_url(
             return Ok(AccountUrl { text, ..official });
         }
         (None, _) if provider.prefix == "vertex_ai" => {
-            let text = vertex::url(params);
+            let text = vertex::url(provider, params);
             return Ok(AccountUrl { text, ..official });
         }
         (None, Some(default)) => (default, true),

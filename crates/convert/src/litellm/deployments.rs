@@ -122,6 +122,7 @@ fn read_one(
     channel
         .credentials
         .extend(credential(provider, params, &at("api_key")));
+    channel.cloud = vertex::cloud(provider);
     channel.timeout_ms = global.timeout_ms;
     channel.health = HealthDraft {
         consecutive_failures: global.consecutive_failures,
@@ -185,8 +186,8 @@ fn own_name(provider: &LitellmProvider, own: &str) -> Result<String, DeploymentR
             "of Bedrock, only its Messages API and its OpenAI-compatible API are used, with an API key; the first has models of Claude from 4.5 on, the second open models and those of OpenAI, each by its name",
         ),
         "vertex_ai" => (
-            vertex::model(own),
-            "of Vertex AI, only its OpenAI-compatible API is used, which has Gemini and open models; Claude has its model in the path of a request, and not in the body",
+            vertex::model(provider, own),
+            "of Vertex AI, only its OpenAI-compatible API is used, which has Gemini and open models, and that of Claude, by the names of its models",
         ),
         _ => (Some(own.to_owned()), ""),
     };

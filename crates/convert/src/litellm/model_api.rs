@@ -1,7 +1,7 @@
 //! The API that an entry of `model_list` is for, by its mode or by the name of its model.
 
 /// Protocols of routes.yaml by the modes of LiteLLM; those of text have none of their own.
-const MODES: [(&str, &[&str]); 10] = [
+const MODES: [(&str, &[&str]); 11] = [
     ("chat", &[]),
     ("responses", &[]),
     // Its requests one by one; see `deployments` for those in batches.
@@ -11,6 +11,7 @@ const MODES: [(&str, &[&str]); 10] = [
     ("moderation", &["moderations"]),
     ("image_generation", &["image_generation"]),
     ("audio_speech", &["speech"]),
+    ("realtime", &["realtime"]),
     ("audio_transcription", &["transcription"]),
     ("rerank", &["cohere_rerank", "rerank"]),
 ];
@@ -64,7 +65,7 @@ mod tests {
             ("mine", Some("audio_speech"), ModelApi::Other(&["speech"])),
             ("whisper-1", None, ModelApi::Other(&["transcription"])),
             ("mine", Some("batch"), ModelApi::Text),
-            ("mine", Some("realtime"), ModelApi::Unserved("realtime")),
+            ("mine", Some("realtime"), ModelApi::Other(&["realtime"])),
         ] {
             assert_eq!(model_api(own, mode), api, "{own} {mode:?}");
         }

@@ -24,7 +24,7 @@ pub struct LitellmProvider {
 }
 
 const CHAT: &[&str] = &["chat"];
-/// The other APIs of OpenAI that are shipped as declarations.
+/// The other APIs of OpenAI.
 const OPENAI_OTHERS: &[&str] = &[
     "embeddings",
     "completions",
@@ -32,13 +32,15 @@ const OPENAI_OTHERS: &[&str] = &[
     "image_generation",
     "speech",
     "transcription",
+    "realtime",
     "rerank",
 ];
 const AZURE_NOTE: &str = "the channel uses Azure's v1 API, which takes the deployment's name as `model` and has no api-version";
 const ANTHROPIC_NOTE: &str = "the channel speaks messages; callers of /v1/chat/completions reach it by the `translate` of that route";
 const BEDROCK_NOTE: &str = "the channel uses the Messages API of Bedrock (bedrock-mantle), which takes an API key of Bedrock in place of AWS credentials and has names of models without region, date and version. It speaks messages; callers of /v1/chat/completions reach it by the `translate` of that route";
 const BEDROCK_CHAT_NOTE: &str = "the channel uses Bedrock's OpenAI-compatible API (bedrock-runtime), which takes an API key of Bedrock in place of AWS credentials and has open models and those of OpenAI. The page `models-api-compatibility` of Bedrock's guide lists them: neither Nova, nor Llama, nor Claude, whose models are in its Messages API";
-const VERTEX_NOTE: &str = "the channel uses Vertex AI's OpenAI-compatible API, which has Gemini and open models, but not Claude. The gateway fetches tokens for the service account in `credentials_file`; on a machine of Google Cloud, write `credential: {gcp: {metadata_server: true}}` for the one that it runs as";
+const VERTEX_NOTE: &str = "the channel uses Vertex AI's OpenAI-compatible API, which has Gemini and open models; models of Claude are on a channel of their own. The gateway fetches tokens for the service account in `credentials_file`; on a machine of Google Cloud, write `credential: {gcp: {metadata_server: true}}` for the one that it runs as";
+const VERTEX_CLAUDE_NOTE: &str = "the channel uses the API of Claude on Vertex AI (`cloud: vertex_ai`). It speaks messages; callers of /v1/chat/completions reach it by the `translate` of that route. The gateway fetches tokens for the service account in `credentials_file`";
 const AZURE_AI_NOTE: &str = "the channel uses the v1 API of the resource, such as https://NAME.services.ai.azure.com; a variable for `api_base` must have that URL without a path. Models of Claude there are on a channel of their own, with /anthropic/v1";
 const AZURE_CLAUDE_NOTE: &str = "the channel uses the Messages API of the resource, such as https://NAME.services.ai.azure.com; a variable for `api_base` must have that URL without a path. It speaks messages; callers of /v1/chat/completions reach it by the `translate` of that route";
 const GEMINI_NOTE: &str = "the channel uses Google's OpenAI-compatible API";
@@ -145,8 +147,19 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         form: CredentialForm::ServiceAccountFile,
         protocols: CHAT,
         others: &[],
-        has_claude: None,
+        has_claude: Some(false),
         note: Some(VERTEX_NOTE),
+    },
+    LitellmProvider {
+        prefix: "vertex_ai",
+        default_url: None,
+        path: "",
+        key_variable: None,
+        form: CredentialForm::ServiceAccountFile,
+        protocols: &["messages"],
+        others: &[],
+        has_claude: Some(true),
+        note: Some(VERTEX_CLAUDE_NOTE),
     },
     LitellmProvider {
         prefix: "azure_ai",

@@ -1,5 +1,7 @@
-//! Models of Vertex AI, by its OpenAI-compatible API: its URL, its names of models, and the account whose tokens a channel needs.
+//! Models of Vertex AI, by its OpenAI-compatible API and by that of Claude: their URLs, their names of models, and the account whose
+//! tokens a channel needs.
 
+use super::providers::LitellmProvider;
 use super::{VARIABLE, expanded, url_part};
 use crate::channel_draft::MaybeSecretValue;
 use crate::naming::{is_variable, literal};
@@ -19,8 +21,8 @@ const OPEN_MODELS: [&str; 7] = [
     "zai-org/",
 ];
 
-/// The URL of the API in the project and location of an entry.
-pub fn url(params: &Value) -> String {
+/// The URL of a provider's API in the project and location of an entry.
+pub fn url(provider: &LitellmProvider, params: &Value) -> String {
     let text = |keys: [&str; 2]| keys.iter().find_map(|key| scalars::text(&params[*key]));
     let location = text(["vertex_location", "vertex_ai_location"]);
     let location = location.unwrap_or_else(|| DEFAULT_LOCATION.to_owned());
@@ -34,13 +36,26 @@ pub fn url(params: &Value) -> String {
         region => format!("{}-", expanded(region)),
     };
     let location = expanded(&location);
+    let api = match cloud(provider) {
+        Some(_) => "publishers/anthropic",
+        None => "endpoints/openapi",
+    };
     format!(
-        "https://{host}aiplatform.googleapis.com/v1/projects/{project}/locations/{location}/endpoints/openapi"
+        "https://{host}aiplatform.googleapis.com/v1/projects/{project}/locations/{location}/{api}"
     )
 }
 
-/// The API's name of a model; `None` if it does not have it.
-pub fn model(own: &str) -> Option<String> {
+/// The value of `cloud` in routes.yaml, for the API of Claude.
+pub fn cloud(provider: &LitellmProvider) -> Option<&'static str> {
+    let is_claude = provider.prefix == "vertex_ai" && provider.has_claude == Some(true);
+    is_claude.then_some("vertex_ai")
+}
+
+/// The name of a model in a provider's API; `None` if it does not have it.
+pub fn model(provider: &LitellmProvider, own: &str) -> Option<String> {
+    if cloud(provider).is_some() {
+        return own.starts_with("claude-").then(|| own.to_owned());
+    }
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| own.starts_with(prefix));
     if own == "*" || begins(&["gemini-", "gemma-"]) {
         return Some(format!("google/{own}"));
@@ -67,6 +82,7 @@ pub fn account_file(params: &Value) -> MaybeSecretValue {
 #[cfg(test)]
 mod tests {
     use super::model;
+    use crate::litellm::providers::provider_for_model;
 
     #[test]
     fn a_model_has_the_name_of_its_vendor_before_its_own() {
@@ -78,11 +94,16 @@ mod tests {
                 "meta/llama-3.3-70b-instruct-maas",
                 Some("meta/llama-3.3-70b-instruct-maas"),
             ),
-            ("claude-sonnet-4-5@20250929", None),
+            (
+                "claude-sonnet-4-5@20250929",
+                Some("claude-sonnet-4-5@20250929"),
+            ),
+            ("anthropic/claude", None),
             ("mistral-large@2411", None),
             ("text-embedding-005", None),
         ] {
-            assert_eq!(model(own).as_deref(), name, "{own}");
+            let (providers, own) = provider_for_model(own, Some("vertex_ai")).unwrap();
+            assert_eq!(model(providers[0], own).as_deref(), name, "{own}");
         }
     }
 }

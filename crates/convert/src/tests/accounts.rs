@@ -241,3 +241,31 @@ fn callers_of_either_route_reach_models_of_the_other_protocol() {
         }
     }
 }
+
+#[test]
+fn claude_on_vertex_ai_is_a_channel_of_its_own() {
+    for (model, protocol, cloud, end) in [
+        (
+            "claude-sonnet-4-5@20250929",
+            "messages",
+            json!("vertex_ai"),
+            "publishers/anthropic",
+        ),
+        ("gemini-2.5-pro", "chat", Value::Null, "endpoints/openapi"),
+    ] {
+        let params = json!({"model": format!("vertex_ai/{model}"), "vertex_project": "p", "vertex_location": "europe-west1"});
+        let entry = json!({"model_name": "m", "litellm_params": params});
+        let (yaml, _, parsed) = litellm(entry, json!({}));
+        let channels = parsed["channels"].as_object().unwrap();
+        let channel = channels.values().next().unwrap();
+        let url =
+            "https://europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/europe-west1";
+        assert_eq!(channel["base_url"], format!("{url}/{end}"), "{yaml}");
+        assert_eq!(channel["protocols"], json!([protocol]), "{yaml}");
+        assert_eq!(
+            channel.get("cloud").unwrap_or(&Value::Null),
+            &cloud,
+            "{yaml}"
+        );
+    }
+}

@@ -156,8 +156,7 @@ fn what_a_provider_does_not_serve_has_a_comment() {
     for params in [
         json!({"model": "bedrock/us.anthropic.claude-3-haiku-20240307-v1:0"}),
         json!({"model": "bedrock/us.amazon.nova-pro-v1:0"}),
-        json!({"model": "openai/gpt-realtime"}),
-        json!({"model": "vertex_ai/claude-sonnet-4-5@20250929"}),
+        json!({"model": "vertex_ai/mistral-large@2411"}),
         json!({"model": "bedrock/us.anthropic.claude-sonnet-4-20250514-v1:0"}),
         json!({"model": "anthropic/claude", "model_info": {"mode": "embedding"}}),
         json!({"model": "voyage/voyage-4", "model_info": {"mode": "chat"}}),
@@ -197,6 +196,7 @@ fn other_apis_have_routes_of_their_own() {
             "POST /v1/audio/transcriptions",
         ),
         ("rerank", "rerank", "POST /v1/rerank"),
+        ("realtime", "realtime", "GET /v1/realtime"),
     ] {
         let params = json!({"model_info": {"mode": mode}});
         let (yaml, _, parsed) = litellm(entry(params), json!({}));

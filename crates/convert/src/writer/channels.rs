@@ -46,6 +46,7 @@ fn one(channel: &ChannelDraft) -> String {
         "    protocols: [{}]",
         settings.protocols.join(", ")
     ));
+    lines.extend(settings.cloud.map(|cloud| format!("    cloud: {cloud}")));
     lines.push("    models:".to_owned());
     let models = channel.models.iter();
     lines.extend(models.map(|(model, own)| format!("      {}: {}", scalar(model), scalar(own))));

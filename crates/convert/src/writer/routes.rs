@@ -149,6 +149,12 @@ fn chains_and_routes(routes: &RoutesDraft) -> String {
             "    response: [pass_sse, meter_usage]\n{failover}\n"
         ));
     }
+    if routes.serves("realtime") {
+        let path = paths(routes, "GET", "/v1/realtime");
+        text.push_str(&format!(
+            "  - name: realtime\n    match: {path}\n    protocol: realtime\n    request: [authenticate, route_model]\n    response: [meter_usage]\n{failover}\n"
+        ));
+    }
     text.push_str(&file_routes::write(routes));
     for PassThroughDraft { protocol, path } in &routes.pass_through {
         let methods = "GET|POST|PUT|PATCH|DELETE";

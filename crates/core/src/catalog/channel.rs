@@ -11,9 +11,9 @@ use crate::state::admission::AdmissionLimit;
 use crate::task::callback_signature::CallbackVerificationKey;
 use crate::task::family::VideoFamily;
 use headgate_expression::Expression;
-use headgate_protocol::Protocol;
 use headgate_protocol::error_class::ErrorClassifier;
 use headgate_protocol::shown_headers::ShownResponseHeaders;
+use headgate_protocol::{Protocol, ProviderCloud};
 use headgate_translate::Dialect;
 use http::{HeaderName, HeaderValue};
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub struct Channel {
     pub protocols: Vec<Protocol>,
     /// What the provider takes in requests that are translated into its protocols.
     pub dialect: Arc<Dialect>,
+    /// The cloud in whose form requests are sent; `None` for that of the protocol.
+    pub cloud: Option<ProviderCloud>,
     /// Whether the channel receives only requests for ids that it created, and no new requests.
     pub retired: bool,
     /// The provider's family of video APIs; `None` if the channel makes no videos.
@@ -203,6 +205,7 @@ impl Channel {
             mask: Arc::new(ChannelMask::new(&[], values)),
             protocols: Vec::new(),
             dialect: Arc::default(),
+            cloud: None,
             retired: false,
             family: None,
             callback_keys: Vec::new(),

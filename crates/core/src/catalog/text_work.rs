@@ -20,7 +20,11 @@ impl WorkMaximum {
         let window = model.properties.context_window.map(NonZeroU64::get);
         let model_max = model.properties.translation.max_output_tokens;
         Self {
-            input_tokens: tokens.input_within(window),
+            input_tokens: match window {
+                // A session may have filled it, of which the request says nothing.
+                Some(window) if protocol.has_sessions() => window,
+                _ => tokens.input_within(window),
+            },
             output_tokens: match descriptor.has_output_tokens() {
                 true => tokens.output_within(model_max.map(NonZeroU64::get)),
                 false => Some(0),

@@ -1,5 +1,6 @@
 //! Builds the upstream request of one attempt from the caller's original bytes.
 
+use super::cloud_attempt::in_cloud;
 use super::session_attempt::become_handshake;
 use super::translation::{
     ResponseTranslation, ThoughtLookup, edited_bytes, find_thoughts, no_translation,
@@ -167,6 +168,13 @@ pub(crate) fn build(
         (Some(path), _) => path.into(),
         (None, Some(path)) => path,
         (None, None) => caller_path(request)?,
+    };
+    let (path, body) = match channel.cloud {
+        None => (path, body),
+        Some(cloud) => {
+            let (path, body) = in_cloud(cloud, candidate, &path, body)?;
+            (path.into(), body)
+        }
     };
     let path = with_query_members(path, &query_members);
     let path = below_base_url(candidate, &path)?;

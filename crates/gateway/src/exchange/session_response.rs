@@ -44,11 +44,13 @@ impl Exchange<'_> {
         reply::complete_head(&mut headers, self.request.protocol, &self.request);
         self.downstream.write_head(StatusCode::OK, headers).await?;
         let ended = self.downstream.until_client_gone(pin!(end)).await?;
-        let ending = match ended {
-            Ok(SessionResponseEnd(ending)) => ending,
-            // The session has ended without a word.
-            Err(_) => SessionResponseEnding::ClientLeft,
-        };
+        // A session that has ended without a word.
+        let ended = ended.unwrap_or(SessionResponseEnd {
+            ending: SessionResponseEnding::ClientLeft,
+            deltas: 0,
+        });
+        let SessionResponseEnd { ending, deltas } = ended;
+        self.request.info.events += deltas;
         self.request.info.may_have_cost = ending != SessionResponseEnding::Refused;
         if let SessionResponseEnding::Done(event) | SessionResponseEnding::Cancelled(event) =
             &ending
@@ -89,6 +91,5 @@ impl Exchange<'_> {
 
 /// Whether `response.done` reports a failure of the provider.
 fn has_failed(event: &[u8]) -> bool {
-    let status = skim::find(event, &["response", "status"]);
-    status.and_then(|status| skim::plain_string(event, status)) == Some("failed")
+    skim::find_string(event, &["response", "status"]) == Some("failed")
 }

@@ -32,7 +32,7 @@ pub(crate) fn check_model_in_path(candidate: &Candidate) -> Result<(), Fault> {
     // A filter checks the path that a caller names itself.
     let protocol = candidate.protocol.filter(|_| candidate.is_translated);
     let has_own_path = protocol.is_some_and(|own| own.descriptor().names_model_in_path());
-    if !has_own_path && !channel.puts_model_in_path() {
+    if !has_own_path && !channel.puts_model_in_path() && channel.cloud.is_none() {
         return Ok(());
     }
     match model.as_ref().and_then(|model| refused_part(&model.name)) {

@@ -107,9 +107,7 @@ pub fn is_image_event(name: Option<&[u8]>, data: &[u8]) -> bool {
     let is_last = |name: &[u8]| name.starts_with(b"image_") && name.ends_with(b".completed");
     match name {
         Some(name) => is_last(name),
-        None => skim::find(data, &["type"])
-            .and_then(|range| skim::plain_string(data, range))
-            .is_some_and(|name| is_last(name.as_bytes())),
+        None => skim::find_string(data, &["type"]).is_some_and(|name| is_last(name.as_bytes())),
     }
 }
 

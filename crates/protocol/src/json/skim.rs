@@ -97,6 +97,11 @@ pub fn trailing_object<T>(
     (is_closed && cursor.at == json.len()).then_some(read)
 }
 
+/// The text of a member, if it is a string without escapes; `path` leads to it through objects.
+pub fn find_string<'j>(json: &'j [u8], path: &[&str]) -> Option<&'j str> {
+    plain_string(json, find(json, path)?)
+}
+
 /// The text between the quotes, if the value is a string without escapes.
 pub fn plain_string(json: &[u8], range: Range<usize>) -> Option<&str> {
     let content = json[range].strip_prefix(b"\"")?.strip_suffix(b"\"")?;

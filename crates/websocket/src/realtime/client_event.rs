@@ -55,6 +55,12 @@ impl RealtimeClientEvent {
             }
             edits.replace(named.span(), model.channel_name.clone());
         }
+        let session = root.get("session").and_then(|session| session.get("type"));
+        let session = session.and_then(|kind| kind.text_start(NAME_CHARACTERS_MAX));
+        if kind == "transcription_session.update" || session.as_deref() == Some("transcription") {
+            let message = "sessions that only transcribe are not served here".to_owned();
+            return Err(refusal(FaultKind::Invalid, message, Some("type"), event_id));
+        }
         let text = edits.apply(document.body()).to_bytes();
         Ok(match &*kind {
             "response.create" => Self::Create { text, event_id },
@@ -138,6 +144,11 @@ mod tests {
                 r#"{"type":"session.update","session":{"model":"gpt-realtime"}}"#,
                 "invalid_value",
                 json!("session.model"),
+            ),
+            (
+                r#"{"type":"session.update","session":{"type":"transcription"}}"#,
+                "invalid_value",
+                json!("type"),
             ),
             (
                 r#"{"type":"response.create","response":{"model":7}}"#,

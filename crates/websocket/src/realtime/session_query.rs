@@ -5,6 +5,8 @@ use headgate_protocol::percent_encoding::decoded;
 
 /// The member that names the model.
 const MODEL: &str = "model";
+/// Members that say what a session is of, as some server may read them.
+const RESERVED: [&str; 4] = [MODEL, "call_id", "deployment", "intent"];
 
 /// A query, without the member that names the model.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,13 +25,15 @@ impl SessionQuery {
         let (mut models, mut others) = (Vec::new(), Vec::new());
         for member in query.split('&').filter(|member| !member.is_empty()) {
             let (name, value) = member.split_once('=').unwrap_or((member, ""));
+            check_name(&decoded(name), member)?;
             let refusal = match &*decoded(name) {
                 MODEL => {
                     models.push(decoded(value).into_owned());
                     continue;
                 }
                 "call_id" => Some("sessions of calls are not served here; connect with `model`"),
-                "intent" if decoded(value) == "transcription" => Some(
+                "deployment" => Some("the model is named by `model`; connect without `deployment`"),
+                "intent" if decoded(value) != "conversation" => Some(
                     "sessions that only transcribe are not served here; connect without `intent`",
                 ),
                 _ => None,
@@ -57,6 +61,24 @@ impl SessionQuery {
     }
 }
 
+/// Refuses what a server could read as the name of a member that is checked here.
+///
+/// # Errors
+/// The name of the member has other characters than those of names, or is spelled otherwise; or the member has a semicolon,
+/// which some servers take for `&`.
+fn check_name(name: &str, member: &str) -> Result<(), Fault> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    let is_misspelled = |reserved: &str| name.eq_ignore_ascii_case(reserved) && name != reserved;
+    if name.bytes().all(is_plain)
+        && !RESERVED.into_iter().any(is_misspelled)
+        && !member.contains(';')
+    {
+        return Ok(());
+    }
+    let message = "the query has a member that servers read differently; write `model=NAME` and plain names, separated by `&`";
+    Err(Fault::new(FaultKind::Invalid, message).param(name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,6 +104,13 @@ mod tests {
             ("model=a&mod%65l=b", FaultKind::Invalid, "model"),
             ("model=a&call_id=rtc_1", FaultKind::Invalid, "call_id"),
             ("intent=transcription", FaultKind::Invalid, "intent"),
+            ("model=a&intent=Transcription", FaultKind::Invalid, "intent"),
+            ("model=a&deployment=b", FaultKind::Invalid, "deployment"),
+            ("model=a&Model=b", FaultKind::Invalid, "Model"),
+            ("model=a&model[]=b", FaultKind::Invalid, "model[]"),
+            ("model=a&+model=b", FaultKind::Invalid, "+model"),
+            ("model=a&mod%2565l=b", FaultKind::Invalid, "mod%65l"),
+            ("model=a&b=c;model=d", FaultKind::Invalid, "b"),
         ] {
             let fault = SessionQuery::parse(query).unwrap_err();
             let found = (fault.kind, fault.param.as_deref());

@@ -32,7 +32,11 @@ pub enum SessionResponseEnding {
 
 /// What the exchange of a response learns of its end.
 #[derive(Debug)]
-pub struct SessionResponseEnd(pub SessionResponseEnding);
+pub struct SessionResponseEnd {
+    pub ending: SessionResponseEnding,
+    /// The number of its events with content: each has a token at least.
+    pub deltas: u64,
+}
 
 /// The result of the checks of a response.
 #[derive(Debug)]
@@ -78,6 +82,15 @@ struct OpenResponse {
     event_id: Option<String>,
     /// The provider's; `None` before it has begun.
     id: Option<String>,
+    deltas: u64,
+}
+
+impl OpenResponse {
+    fn end(self, ending: SessionResponseEnding) {
+        let deltas = self.deltas;
+        // An exchange that was refused does not wait for it.
+        let _ = self.end.send(SessionResponseEnd { ending, deltas });
+    }
 }
 
 impl<E: RealtimeExchanges> SessionResponses<E> {
@@ -129,16 +142,26 @@ impl<E: RealtimeExchanges> SessionResponses<E> {
             end,
             event_id: None,
             id: None,
+            deltas: 0,
         };
         self.open.insert(number, response);
         number
     }
 
-    /// Begins the exchange of a response that the provider has begun by itself.
-    pub fn begin_created(&mut self, id: &str) {
+    /// Begins the exchange of a response that the provider has begun by itself; returns its number.
+    pub fn begin_created(&mut self, id: &str) -> u64 {
         let number = self.begin();
         if let Some(response) = self.open.get_mut(&number) {
             response.id = Some(id.to_owned());
+        }
+        number
+    }
+
+    /// Counts an event with content of the response with this id.
+    pub fn count_delta(&mut self, id: &str) {
+        let mut open = self.open.values_mut();
+        if let Some(response) = open.find(|response| response.id.as_deref() == Some(id)) {
+            response.deltas += 1;
         }
     }
 
@@ -192,8 +215,7 @@ impl<E: RealtimeExchanges> SessionResponses<E> {
     /// Ends all responses.
     pub fn end_all(&mut self, ending: SessionResponseEnding) {
         for (_, response) in self.open.drain() {
-            // An exchange that was refused does not wait for it.
-            let _ = response.end.send(SessionResponseEnd(ending.clone()));
+            response.end(ending.clone());
         }
     }
 
@@ -236,8 +258,7 @@ impl<E: RealtimeExchanges> SessionResponses<E> {
 
     fn end_number(&mut self, number: u64, ending: SessionResponseEnding) {
         if let Some(response) = self.open.remove(&number) {
-            // An exchange that was refused does not wait for it.
-            let _ = response.end.send(SessionResponseEnd(ending));
+            response.end(ending);
         }
     }
 }

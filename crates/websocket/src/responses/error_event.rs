@@ -77,10 +77,7 @@ impl ErrorEvent {
 
     /// That of a response to a request that continues another one: a client that gets this code sends the whole conversation.
     pub fn from_continued_response(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
-        let text = |name: &str| {
-            let member = skim::find(body, &["error", name])?;
-            skim::plain_string(body, member)
-        };
+        let text = |name: &str| skim::find_string(body, &["error", name]);
         let is_unknown =
             text("code") == Some(FaultKind::UnknownId.code()) && text("param") == Some(PREVIOUS);
         match text("message").filter(|_| is_unknown) {

@@ -12,8 +12,7 @@ pub(super) struct OutputItems(BytesMut);
 impl OutputItems {
     /// Takes the item of an event that completes one.
     pub fn add_event(&mut self, event: &[u8]) {
-        let kind = skim::find(event, &["type"]);
-        let kind = kind.and_then(|kind| skim::plain_string(event, kind));
+        let kind = skim::find_string(event, &["type"]);
         if kind == Some("response.output_item.done")
             && let Some(item) = skim::find(event, &["item"])
         {
@@ -57,8 +56,7 @@ fn elements(event: &[u8], list: Range<usize>) -> Option<Vec<Range<usize>>> {
 
 /// Whether a provider that has stored nothing takes an item: reasoning has its content only in encrypted form.
 fn can_be_input(item: &[u8]) -> bool {
-    let kind = skim::find(item, &["type"]);
-    let kind = kind.and_then(|kind| skim::plain_string(item, kind));
+    let kind = skim::find_string(item, &["type"]);
     kind != Some("reasoning")
         || skim::find(item, &["encrypted_content"]).is_some_and(|content| {
             let content = &item[content];

@@ -156,8 +156,7 @@ impl ResponseRelay {
         event: &[u8],
         output: &mut OutputItems,
     ) -> Result<(), NoConnection> {
-        let id = skim::find(event, &["response", "id"]);
-        let id = id.and_then(|id| skim::plain_string(event, id));
+        let id = skim::find_string(event, &["response", "id"]);
         let (Some(ContinuedConversation { parent, input }), Some(id)) =
             (self.conversation.take(), id)
         else {
