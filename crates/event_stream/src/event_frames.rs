@@ -73,20 +73,16 @@ impl EventFrames {
 /// The frame of an event; `None` for a comment, and for what is no object.
 fn frame(event: &SseEvent, content: FrameContent) -> Option<Bytes> {
     let data = event.data();
-    let is_error = |error: &[u8]| event.name() == Some(b"error") || error == b"error";
     let (name, value) = skim::members(data, 0..data.len()).next()?;
     match content {
         FrameContent::Member if name == b"error" => Some(error_frame(&data[value])),
         FrameContent::Member => {
             let name = std::str::from_utf8(name).ok()?;
-            Some(event_frame(
-                name.get(..CODE_BYTES_MAX).unwrap_or(name),
-                &data[value],
-            ))
+            Some(event_frame(cut(name, CODE_BYTES_MAX), &data[value]))
         }
         FrameContent::Chunk => {
             let kind = skim::find_string(data, &["type"]);
-            if is_error(kind.unwrap_or_default().as_bytes())
+            if (event.name() == Some(b"error") || kind == Some("error"))
                 && let Some(error) = skim::find(data, &["error"])
             {
                 return Some(error_frame(&data[error]));
@@ -108,8 +104,7 @@ fn event_frame(name: &str, payload: &[u8]) -> Bytes {
 
 /// The frame of an error with a `type` and a `message`: an exception if Bedrock has one of the type.
 fn error_frame(error: &[u8]) -> Bytes {
-    let code = skim::find_string(error, &["type"]);
-    let code = code.unwrap_or_default();
+    let code = skim::find_string(error, &["type"]).unwrap_or_default();
     let message = skim::find(error, &["message"]);
     let message = message.map_or(&b"\"\""[..], |message| &error[message]);
     if EXCEPTIONS.contains(&code) {

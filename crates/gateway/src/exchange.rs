@@ -173,10 +173,7 @@ impl Exchange<'_> {
             self.record_outcome(&mut lease, status, &relayed);
         }
         // Usage that a stream reported before it broke off counts too.
-        self.route
-            .clone()
-            .response
-            .on_response_end(&mut self.request);
+        self.route.response.on_response_end(&mut self.request);
         if let Some(usage) = self.request.info.usage.counted() {
             lease.count_tokens(usage.total());
         }

@@ -38,7 +38,7 @@ pub enum CloseReason {
     Binary,
     /// A text is no UTF-8.
     InvalidText,
-    /// The key of the caller is no longer valid, or its budget is used up.
+    /// The key of the caller is no longer valid, its budget is used up, or a response was refused that a provider had begun.
     Refused,
     /// A message is larger than the route allows.
     TooLarge,
@@ -96,7 +96,9 @@ impl CloseReason {
             Self::Malformed => "malformed frame",
             Self::Binary => "messages must be text",
             Self::InvalidText => "a text message must be UTF-8",
-            Self::Refused => "the key is not valid any more, or its budget is used up",
+            Self::Refused => {
+                "the last request was refused, as its error says, and no further one is taken"
+            }
             Self::TooLarge => "the message is larger than this path allows",
             Self::ProviderEnded => "the provider has ended the session; connect again",
             Self::ClientLeft => "the client has left",

@@ -244,9 +244,8 @@ impl<E: RealtimeExchanges> SessionResponses<E> {
         }
     }
 
-    /// Waits until all exchanges have settled.
+    /// Waits until all exchanges have settled, whose responses have ended.
     pub async fn settle(mut self) {
-        self.end_all(SessionResponseEnding::ClientLeft);
         while self.tasks.join_next().await.is_some() {}
     }
 
