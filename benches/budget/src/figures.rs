@@ -10,6 +10,7 @@ use headgate_budget::setup::{
 };
 
 const KB: usize = 1 << 10;
+const MB: usize = 1 << 20;
 const STREAMS: usize = 5;
 const MORE_EVENTS: usize = 1000;
 
@@ -53,6 +54,10 @@ pub fn with_budget() -> Vec<Figure> {
             Reference::Figure(0),
         )
     };
+    let signed = |name: &str, body_bytes, more, reference| Figure {
+        program: Program::SigningHeadgate,
+        ..chat(name, CHAT, body_bytes, more, reference)
+    };
     let messages = |name: &str, channel, reference| {
         let kind = conversation(Conversation::Messages, channel, KB);
         Figure {
@@ -80,6 +85,9 @@ pub fn with_budget() -> Vec<Figure> {
             Conversation::Chat,
             Reference::Figure(10),
         ),
+        chat("chat_1_mb", CHAT, MB, 30, Reference::BarePingora),
+        signed("signed_1_kb", KB, 1000, Reference::Figure(0)),
+        signed("signed_1_mb", MB, 30, Reference::Figure(12)),
     ]
 }
 

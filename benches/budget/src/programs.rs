@@ -3,7 +3,7 @@
 use super::provider::Provider;
 use headgate_budget::setup::{
     Endpoints, PLUGINS, TemporaryFolder, add_plugins, add_tracing, copy_plugins, free_addresses,
-    routes, translating_routes, video_routes,
+    routes, sign_requests, translating_routes, video_routes,
 };
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -21,6 +21,8 @@ pub enum Program {
     Headgate,
     /// With a trace of every request.
     TracingHeadgate,
+    /// With a channel whose requests are signed with a key of AWS.
+    SigningHeadgate,
     /// With a route for creates of videos, in place of the others.
     VideoHeadgate,
     /// With routes that translate, in place of the others.
@@ -63,6 +65,7 @@ impl Programs {
         match program {
             Program::Headgate
             | Program::TracingHeadgate
+            | Program::SigningHeadgate
             | Program::VideoHeadgate
             | Program::TranslatingHeadgate => {
                 let config = self.folder.path().join("routes.yaml");
@@ -81,8 +84,10 @@ impl Programs {
                 if self.has_plugins {
                     add_plugins(&mut routes, &PLUGINS);
                 }
-                if matches!(program, Program::TracingHeadgate) {
-                    add_tracing(&mut routes);
+                match program {
+                    Program::TracingHeadgate => add_tracing(&mut routes),
+                    Program::SigningHeadgate => sign_requests(&mut routes),
+                    _ => {}
                 }
                 fs::write(&config, routes).expect("a file can be written");
                 runner.arg(self.programs.join("headgate"));

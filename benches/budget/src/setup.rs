@@ -235,6 +235,12 @@ pub fn add_tracing(configuration: &mut String) {
     ));
 }
 
+/// Replaces the credential of the channel by a key of AWS, which signs requests with their bodies.
+pub fn sign_requests(configuration: &mut String) {
+    let key = "aws: {access_key_id: AKIDBENCH, secret_access_key: bench-secret-access-key, region: us-east-1}";
+    *configuration = configuration.replace("bearer: sk-provider-credential", key);
+}
+
 /// A plugin with the path of its route. `header` changes a header of responses, `redact` reads and writes bodies in both
 /// directions.
 pub const PLUGINS: [(&str, &str); 2] =

@@ -68,17 +68,25 @@ pub struct AzureCredentialConfig {
     pub authority: String,
 }
 
-/// Access tokens of Google: for a service account with a key, or for the one that this machine runs as.
+/// Access tokens of Google: for a service account with a key, for a workload of another cloud that Google trusts, or for the
+/// service account that this machine runs as.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GcpCredentialConfig {
-    /// The file of a service account, with its key, such as `${GOOGLE_APPLICATION_CREDENTIALS}`. It is read at each reload.
+    /// The file of a service account with its key, or of an external account (workload identity federation), such as
+    /// `${GOOGLE_APPLICATION_CREDENTIALS}`. It is read at each reload.
     pub credentials_file: Option<PathBuf>,
     /// Whether the tokens are those of the service account of this machine, from the metadata server. Default: false.
     #[serde(default)]
     pub metadata_server: bool,
     /// The URL of the token endpoint. Default: that in the file, which must be one of Google's.
     pub token_url: Option<String>,
+    /// The URL at which an external account gets the token of a service account. Default: that in the file, which must be one
+    /// of Google's.
+    pub impersonation_url: Option<String>,
+    /// The URL at which an external account gets its own token. Default: that in the file, which must be the metadata server of
+    /// Azure.
+    pub subject_token_url: Option<String>,
     /// The scope of the tokens. Default: https://www.googleapis.com/auth/cloud-platform.
     #[serde(default = "default_gcp_scope")]
     #[schemars(length(min = 1))]

@@ -8,6 +8,7 @@ use headgate_core::callout::{
 use headgate_core::credentials::temporary_credential::CredentialSourceError;
 use headgate_protocol::percent_encoding::push_component;
 use http::{HeaderMap, HeaderValue, Method, header};
+use serde_json::Value;
 use std::time::Duration;
 
 /// How long one request may take.
@@ -45,6 +46,30 @@ impl CredentialIssuer {
                 path: self.0.path.clone(),
                 headers,
                 body: Bytes::from(form_body(form)),
+            },
+        )
+        .await
+    }
+
+    /// Sends a JSON body to the path of the server.
+    ///
+    /// # Errors
+    /// There is no whole response in time.
+    pub(crate) async fn post_json(
+        &self,
+        client: &dyn ServiceClient,
+        mut headers: HeaderMap,
+        body: &Value,
+    ) -> Result<ServiceResponse, CredentialSourceError> {
+        let json = HeaderValue::from_static("application/json");
+        headers.insert(header::CONTENT_TYPE, json);
+        self.send(
+            client,
+            ServiceHttpRequest {
+                method: Method::POST,
+                path: self.0.path.clone(),
+                headers,
+                body: Bytes::from(body.to_string()),
             },
         )
         .await

@@ -24,7 +24,7 @@ const SCOPE: &str = "https://cognitiveservices.azure.com/.default";
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /// A gateway with one channel, whose credential is this one, in a folder with these files.
-async fn gateway_with(
+pub async fn gateway_with(
     endpoint: &TokenEndpoint,
     folder: Folder,
     credential: Value,
@@ -36,13 +36,13 @@ async fn gateway_with(
     Gateway::start_with_variables(folder, &config, variables).await
 }
 
-async fn assert_serves(gateway: &Gateway) {
+pub async fn assert_serves(gateway: &Gateway) {
     let response = gateway.ask(&Request::ask(Protocol::Chat)).await;
     assert_eq!(response.status, 200, "{}", response.text());
 }
 
 /// The first line of a request, and the fields of its form.
-fn form_of(request: &str) -> (String, BTreeMap<String, String>) {
+pub fn form_of(request: &str) -> (String, BTreeMap<String, String>) {
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
     let fields = body.split('&').filter_map(|field| field.split_once('='));
     let fields = fields.map(|(name, value)| (name.to_owned(), decoded(value).into_owned()));
@@ -251,7 +251,7 @@ fn a_file_that_names_another_server_than_googles_gets_no_assertion() {
             json!({"token_uri": "https://googleapis.com.evil.example/"}),
             "not at Google",
         ),
-        (json!({"type": "external_account"}), "`external_account`"),
+        (json!({"type": "authorized_user"}), "`authorized_user`"),
         (json!({"private_key": "none"}), "no private key"),
     ] {
         let mut account = json!({

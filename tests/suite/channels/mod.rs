@@ -18,6 +18,7 @@ mod failure_causes;
 mod false_starts;
 mod false_successes;
 mod five_channels;
+mod google_federation;
 mod hostile_models;
 mod hostile_responses;
 mod issued_credentials;

@@ -1,12 +1,11 @@
 //! Access keys as servers of AWS issue them: as JSON by metadata servers, as XML by the Security Token Service.
 
+use crate::expiry::time_until;
 use crate::token_response::{refusal, refusal_in_words};
-use chrono::DateTime;
 use headgate_core::callout::ServiceResponse;
 use headgate_core::catalog::aws_signer::AwsAccessKey;
 use headgate_core::credentials::temporary_credential::CredentialSourceError;
-use headgate_core::state::calendar::unix_ms;
-use http::{HeaderMap, header};
+use http::HeaderMap;
 use serde::Deserialize;
 use std::time::Duration;
 
@@ -98,29 +97,15 @@ fn issued(
     if ![&id, &secret, &token].into_iter().all(is_visible) {
         return Err(invalid("a part of it has characters that no key has"));
     }
-    let expires = DateTime::parse_from_rfc3339(&expiration)
-        .map_err(|_| invalid("`Expiration` is no time"))?
-        .timestamp_millis();
-    let left = expires.saturating_sub(server_time(headers));
-    let lifetime = u64::try_from(left).ok().filter(|left| *left > 0);
-    let lifetime = lifetime.ok_or_else(|| invalid("it has expired already"))?;
+    let lifetime = time_until(&expiration, headers).map_err(invalid)?;
     Ok(IssuedAccessKey {
         key: AwsAccessKey {
             id: id.into(),
             secret: secret.into(),
             session_token: Some(token.into()),
         },
-        lifetime: Duration::from_millis(lifetime),
+        lifetime,
     })
-}
-
-/// The time of the server, in Unix milliseconds, so that a wrong clock here shortens no key; that of this machine if the
-/// server tells none.
-fn server_time(headers: &HeaderMap) -> i64 {
-    let date = headers.get(header::DATE);
-    let date = date.and_then(|date| DateTime::parse_from_rfc2822(date.to_str().ok()?).ok());
-    let own = || i64::try_from(unix_ms()).unwrap_or(i64::MAX);
-    date.map_or_else(own, |date| date.timestamp_millis())
 }
 
 /// The text of the first element with this name.
@@ -133,7 +118,7 @@ fn element<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::{HeaderValue, StatusCode};
+    use http::{HeaderValue, StatusCode, header};
 
     fn response(status: u16, body: &str) -> ServiceResponse {
         let date = HeaderValue::from_static("Sun, 30 Aug 2015 12:36:00 GMT");

@@ -1,5 +1,7 @@
 //! Builds the source of tokens of Google.
 
+mod external_account;
+
 use super::super::credentials::credential_context::CredentialBuildContext;
 use super::super::credentials::invalid_credential::InvalidCredential;
 use super::{IssuerPlace, IssuingAccount, hash, issuer};
@@ -33,7 +35,7 @@ pub fn build(
     context: CredentialBuildContext<'_>,
 ) -> Result<Credential, InvalidCredential> {
     match (&config.credentials_file, config.metadata_server) {
-        (Some(path), false) => with_key(config, &context.folder.join(path), context),
+        (Some(path), false) => from_file(config, &context.folder.join(path), context),
         (None, true) => for_machine(config, context),
         _ => Err(InvalidCredential {
             key: "/gcp",
@@ -43,7 +45,8 @@ pub fn build(
     }
 }
 
-fn with_key(
+/// The credential of a file, by its kind.
+fn from_file(
     config: &GcpCredentialConfig,
     path: &Path,
     context: CredentialBuildContext<'_>,
@@ -51,13 +54,32 @@ fn with_key(
     let text = regular_file::read_text(path, FILE_BYTES_MAX);
     let text =
         text.map_err(|error| invalid_file(format!("cannot read `{}`: {error}", path.display())))?;
-    let mut account = service_account(&text)?;
+    let kind: Result<FileKind, _> = serde_json::from_str(&text);
+    let kind = kind.ok().and_then(|kind| kind.r#type);
+    match kind.as_deref() {
+        Some("service_account") => with_key(config, &text, context),
+        Some("external_account") => external_account::build(config, &text, context),
+        Some(other) => Err(invalid_file(format!(
+            "the file is of the kind `{other}`, and only `service_account` and `external_account` are supported"
+        ))),
+        None => Err(invalid_file(
+            "the file is not one of Google's credentials".into(),
+        )),
+    }
+}
+
+fn with_key(
+    config: &GcpCredentialConfig,
+    text: &str,
+    context: CredentialBuildContext<'_>,
+) -> Result<Credential, InvalidCredential> {
+    let account: Result<ServiceAccount, _> = serde_json::from_str(text);
+    let mut account =
+        account.map_err(|_| invalid_file("the file lacks a field of a service account".into()))?;
     let key = JwtKey::from_pem(account.private_key.as_bytes());
     let key = key.map_err(|error| invalid_file(format!("`private_key`: {error}")))?;
-    let (url_key, url) = match &config.token_url {
-        Some(url) => ("/gcp/token_url", url.as_str()),
-        None => (FILE, google_url(&account.token_uri)?),
-    };
+    let ChosenUrl { url, key: url_key } =
+        TOKEN_ENDPOINT.choose(config.token_url.as_ref(), &account.token_uri)?;
     account.token_uri = url.into();
     let issuer = issuer(context, url_key, &account.token_uri, IssuerPlace::Network)?;
     let account = IssuingAccount {
@@ -98,36 +120,54 @@ fn for_machine(
     Ok(account.credential(context))
 }
 
-/// The service account of a file, which may be of another kind.
-fn service_account(text: &str) -> Result<ServiceAccount, InvalidCredential> {
-    let kind: Result<FileKind, _> = serde_json::from_str(text);
-    let kind = kind.ok().and_then(|kind| kind.r#type);
-    match kind.as_deref() {
-        Some("service_account") => serde_json::from_str(text)
-            .map_err(|_| invalid_file("the file lacks a field of a service account".into())),
-        Some(other) => Err(invalid_file(format!(
-            "the file is of the kind `{other}`, and only `service_account` is supported"
-        ))),
-        None => Err(invalid_file(
-            "the file is not one of Google's credentials".into(),
-        )),
-    }
+/// A URL that a file of credentials has, and that `routes.yaml` may replace.
+struct FileUrl {
+    /// Its name in the file.
+    member: &'static str,
+    /// The pointer to what replaces it.
+    key: &'static str,
+    hint: &'static str,
 }
 
-/// The token endpoint of a file, if it is one of Google's: whoever writes the file must not choose who gets assertions.
-fn google_url(url: &str) -> Result<&str, InvalidCredential> {
-    let base = base_url::parse(url).map_err(invalid_file)?;
-    let host = base.host.to_ascii_lowercase();
-    match base.tls && (host == "accounts.google.com" || host.ends_with(".googleapis.com")) {
-        true => Ok(url),
-        false => Err(InvalidCredential {
-            key: FILE,
-            reason: format!(
-                "`token_uri` of the file is at `{}`, not at Google",
-                base.host
-            ),
-            hint: Some("if it is right, write it as `token_url` here"),
-        }),
+/// A URL, and the pointer to where it is written.
+struct ChosenUrl<'u> {
+    url: &'u str,
+    key: &'static str,
+}
+
+const TOKEN_ENDPOINT: FileUrl = FileUrl {
+    member: "token_uri",
+    key: "/gcp/token_url",
+    hint: "if it is right, write it as `token_url` here",
+};
+
+impl FileUrl {
+    /// The URL that `routes.yaml` has, or that of the file if it is one of Google's: whoever writes the file must not choose who
+    /// gets assertions and tokens.
+    fn choose<'u>(
+        &self,
+        written: Option<&'u String>,
+        in_file: &'u str,
+    ) -> Result<ChosenUrl<'u>, InvalidCredential> {
+        if let Some(url) = written {
+            return Ok(ChosenUrl { url, key: self.key });
+        }
+        let base = base_url::parse(in_file).map_err(invalid_file)?;
+        let host = base.host.to_ascii_lowercase();
+        match base.tls && (host == "accounts.google.com" || host.ends_with(".googleapis.com")) {
+            true => Ok(ChosenUrl {
+                url: in_file,
+                key: FILE,
+            }),
+            false => Err(InvalidCredential {
+                key: FILE,
+                reason: format!(
+                    "`{}` of the file is at `{}`, not at Google",
+                    self.member, base.host
+                ),
+                hint: Some(self.hint),
+            }),
+        }
     }
 }
 
@@ -136,7 +176,7 @@ fn invalid_file(reason: String) -> InvalidCredential {
         key: FILE,
         reason,
         hint: Some(
-            "name the JSON file of a service account with its key; a relative path starts at the folder of this file",
+            "name the JSON file of a service account with its key, or of a workload identity pool; a relative path starts at the folder of this file",
         ),
     }
 }
