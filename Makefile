@@ -1,16 +1,19 @@
 # `make demo` runs the demo, `make test` runs all tests. Both install what they need.
 
-.PHONY: demo test bench budget profile release plugins set-up schema format package static book
+.PHONY: demo test bench budget profile pgo release audit plugins set-up schema format package static book
 
-# The demo is built without plugins and traces, which it does not run, and without what only developers need: about half of
-# the processor time of a whole build. It panics as releases do.
+# The demo runs a built program of this version if one is at hand (deploy/program.sh). Otherwise one is built, without plugins and
+# traces, which the demo does not run, and without what only developers need: about half of the processor time of a whole build. It
+# panics as releases do.
 demo: export CARGO_INCREMENTAL = 0
 demo: export CARGO_PROFILE_DEV_DEBUG = 0
 demo: export CARGO_PROFILE_DEV_DEBUG_ASSERTIONS = false
 demo: export CARGO_PROFILE_DEV_OVERFLOW_CHECKS = false
 demo: export CARGO_PROFILE_DEV_PANIC = abort
-demo: set-up
-	cargo run --quiet --locked --package headgate --no-default-features --features simulator \
+demo:
+	@program=$$(deploy/program.sh); \
+	if [ -n "$$program" ]; then exec "$$program" demo $(ARGS); fi; \
+	tests/set_up.sh build && exec cargo run --quiet --locked --package headgate --no-default-features --features simulator \
 	    --config profile.dev.package.antlr4rust.opt-level=0 --config profile.dev.package.cel.opt-level=0 -- demo $(ARGS)
 
 test:
@@ -24,14 +27,22 @@ budget:
 	@tests/set_up.sh budget
 	@benches/budget/run.sh
 
-# Makes a profile of the code that requests use, in target/profile: once for each state of the sources, before `make release`.
+# Makes a profile of the code that requests use, in target/profile: once for each state of the sources, before `make pgo`.
 profile: set-up
 	@tests/set_up.sh build profile
-	@deploy/release.sh profile
+	@deploy/pgo.sh profile
 
 # Builds the fastest program, by profile-guided optimization; prints its path.
+pgo: set-up
+	@deploy/pgo.sh
+
+# Makes archives, checksums, bills of materials and an image, in target/archives.
 release: set-up
 	@deploy/release.sh
+
+# Checks licences, sources and known vulnerabilities of dependencies.
+audit:
+	@deploy/audit.sh
 
 # Builds the plugins to plugins/built.
 plugins:

@@ -1,97 +1,97 @@
 #!/usr/bin/env bash
-# Builds the fastest program by profile-guided optimization (PGO): `make release` compiles with a profile of the code that
-# requests use, which `make profile` makes before (`release.sh profile`). It is in target/profile; it holds for the compiler and the
-# sources that it was made with, and another one is refused. Needs llvm-profdata of the compiler's LLVM.
+# Makes what a release consists of, in target/archives: for each target that this machine can build for, an archive with the program
+# and a list of its parts (SBOM, CycloneDX); the checksums; and an image where an engine runs. What cannot be built is named, with
+# what is missing. Two runs of one commit, compiler and target give the same bytes: `release.sh --digest` builds the program for
+# this machine in a folder of its own and prints its SHA-256.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-folder=target/profile
+folder=target/archives
 host=$(rustc -vV | sed -n 's/^host: //p')
-bytes_max=2000000
-# Functions that ran less often in the load only start and end the program, and are compiled as without a profile.
-runs_min=2000
+version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
+targets="x86_64-unknown-linux-musl aarch64-unknown-linux-musl $host"
+# The time of all files in the archives, in Unix seconds.
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
 
-fail() { echo "release.sh: $*" >&2; exit 1; }
-
-# The digest of what a profile depends on: the compiler, and all that is compiled.
-stamp() {
-    {
-        rustc -vV
-        find Cargo.toml Cargo.lock build.rs src crates schemas -type f -not -path '*/tests/*' -print0 |
-            LC_ALL=C sort -z | xargs -0 sha256sum
-    } | sha256sum | cut -c 1-12
+# The C compiler for a target: `TRIPLE-gcc` of Debian's cross compilers, or musl's wrapper for this processor.
+compiler() {
+    case $1 in
+        "$host") echo cc ;;
+        "${host%%-*}-unknown-linux-musl") echo musl-gcc ;;
+        aarch64-unknown-linux-musl) echo aarch64-linux-musl-gcc ;;
+        x86_64-unknown-linux-musl) echo x86_64-linux-musl-gcc ;;
+    esac
 }
 
-# The program that merges profiles. One of another LLVM cannot read them.
-merger() {
-    local llvm program
-    llvm=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
-    for program in "$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata" "llvm-profdata-$llvm" llvm-profdata; do
-        if "$program" --version 2>/dev/null | grep -q "LLVM version $llvm\."; then
-            echo "$program"
+# Prints what is missing to build for a target; nothing if all is there.
+missing() {
+    local cc
+    cc=$(compiler "$1")
+    if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$1/lib" ]; then
+        echo "the standard library of Rust; run: rustup target add $1"
+    elif ! command -v "$cc" >/dev/null 2>&1; then
+        echo "the C compiler $cc, such as of the package musl-tools"
+    fi
+}
+
+# build TARGET TARGET_DIR: compiles the program, without the paths of this machine in it; prints its path.
+build() {
+    local target=$1 cc home=${CARGO_HOME:-$HOME/.cargo} name
+    cc=$(compiler "$target")
+    name=${target//-/_}
+    local flags="--remap-path-prefix=$home=/cargo --remap-path-prefix=$PWD=/headgate"
+    env "RUSTFLAGS=$flags" "CC_$name=$cc" "CFLAGS_$name=-ffile-prefix-map=$home=/cargo -ffile-prefix-map=$PWD=/headgate" \
+        "CARGO_TARGET_$(echo "$name" | tr '[:lower:]' '[:upper:]')_LINKER=$cc" CARGO_INCREMENTAL=0 \
+        cargo build --profile dist --locked --bin headgate --target "$target" --target-dir "$2" >&2
+    echo "$2/$target/dist/headgate"
+}
+
+# archive TARGET PROGRAM: writes the archive and the SBOM of a target.
+archive() {
+    local name=headgate-$version-$1 place
+    place=$folder/$name
+    rm -rf "$place"
+    mkdir -p "$place"
+    install -m 755 "$2" "$place/headgate"
+    strip "$place/headgate" 2>/dev/null || true
+    cp -R LICENSE README.md SECURITY.md CHANGELOG.md routes.yaml schemas "$place"
+    deploy/sbom.py "$1" >"$folder/$name.cdx.json"
+    tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$SOURCE_DATE_EPOCH" \
+        -C "$folder" -c "$name" | gzip -9 --no-name >"$folder/$name.tar.gz"
+    echo "release: $folder/$name.tar.gz"
+}
+
+image() {
+    local engine
+    for engine in docker podman buildah; do
+        if "$engine" info >/dev/null 2>&1; then
+            "$engine" build -f Containerfile -t "headgate:$version" --build-arg "HEADGATE_COMMIT=$(git rev-parse HEAD)" . >&2
+            echo "release: image headgate:$version"
             return
         fi
     done
-    fail "llvm-profdata of LLVM $llvm is missing; run: rustup component add llvm-tools, or: apt-get install llvm-$llvm"
+    echo "release: no image: no engine runs (docker, podman or buildah)"
 }
 
-# Compiles the program with a flag. Names of functions depend on cargo's profile, which must be the same for both builds, and
-# not on flags. With --target, programs that only the build runs have no flag.
-compile() {
-    RUSTFLAGS=$1 cargo build --release --locked --bin headgate --target "$host" --target-dir "$folder/build"
-}
-
-# Leaves out the functions of a profile, as text, that ran less than MIN times: leave_out MIN < TEXT.
-leave_out() {
-    awk -v RS= -v ORS='\n\n' -v FS='\n' -v min="$1" '
-        {
-            runs = 0
-            counters = 0
-            for (line = 1; line <= NF; line++) {
-                if ($line ~ /^#/) counters = $line ~ /Counter Values/
-                else if (counters && $line + 0 > runs) runs = $line + 0
-            }
-            if (NR == 1 || runs >= min) print
-        }'
-}
-
-# Sends the load of the budgets to a program that counts, and writes target/profile/DIGEST.profdata.
-profile() {
-    local merge raw=$PWD/$folder/raw digest bytes
-    merge=$(merger)
-    rm -rf "$raw" "$folder"/*.profdata "$folder/current"
-    mkdir -p "$raw"
-    compile "-Cprofile-generate=$raw"
-    cargo build --release --locked -p headgate-budget --bin headgate-budget
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
-        -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE \
-        -keyout "$raw/key.pem" -out "$raw/certificate.pem" 2>/dev/null
-    target/release/headgate-budget --train "$folder/build/$host/release" "$raw"
-    "$merge" merge --sparse --text -o "$raw/all.txt" "$raw"/*.profraw
-    leave_out "$runs_min" < "$raw/all.txt" > "$raw/used.txt"
-    "$merge" merge --sparse -o "$folder/new.profdata" "$raw/used.txt"
-    bytes=$(wc -c < "$folder/new.profdata")
-    [ "$bytes" -le "$bytes_max" ] || fail "the profile has $bytes bytes, more than $bytes_max"
-    digest=$(sha256sum "$folder/new.profdata" | cut -c 1-12)
-    # cargo compiles again when the name changes, not when the file does.
-    mv "$folder/new.profdata" "$folder/$digest.profdata"
-    rm -rf "$raw"
-    echo "$(stamp) $digest" > "$folder/current"
-    echo "profile $digest: $bytes bytes"
-}
-
-release() {
-    local made digest
-    [ -f "$folder/current" ] || fail "there is no profile; run: make profile"
-    read -r made digest < "$folder/current"
-    [ "$made" = "$(stamp)" ] || fail "the profile is of other sources or of another compiler; run: make profile"
-    export HEADGATE_PROFILE=$digest
-    compile "-Cprofile-use=$PWD/$folder/$digest.profdata"
-    echo "$folder/build/$host/release/headgate"
-}
-
-case ${1:-release} in
-    profile) profile ;;
-    release) release ;;
-    stamp) stamp ;;
-    *) echo "usage: $0 [profile|release|stamp]" >&2; exit 2 ;;
+case $* in
+    "") ;;
+    --digest)
+        scratch=$(mktemp -d)
+        trap 'rm -rf "$scratch"' EXIT
+        sha256sum "$(build "$host" "$scratch")" | cut -d ' ' -f 1
+        exit
+        ;;
+    *) echo "usage: release.sh [--digest]" >&2; exit 2 ;;
 esac
+mkdir -p "$folder"
+rm -rf "${folder:?}"/*
+for target in $targets; do
+    reason=$(missing "$target")
+    if [ -n "$reason" ]; then
+        echo "release: no archive for $target: this machine lacks $reason"
+    else
+        archive "$target" "$(build "$target" target)"
+    fi
+done
+(cd "$folder" && sha256sum ./*.tar.gz ./*.cdx.json >SHA256SUMS && cat SHA256SUMS)
+image

@@ -12,7 +12,7 @@ const FEATURES: [(&str, bool); 5] = [
 ];
 
 /// The text after the name of the program: `0.1.0 (4169327, features: convert otlp simulator top wasm)`. A debug build outside of a
-/// package has `debug build` in place of the commit. One of `make release` has the digest of its profile: `(4169327, profile
+/// package has `debug build` in place of the commit. One of `make pgo` has the digest of its profile: `(4169327, profile
 /// 9f2c1e04ab37, features: …)`.
 pub static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let version = env!("CARGO_PKG_VERSION");

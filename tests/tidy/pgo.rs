@@ -1,4 +1,4 @@
-//! Tests of `make release`: it builds nothing without a profile of this compiler and these sources.
+//! Tests of `make pgo`: it builds nothing without a profile of this compiler and these sources.
 
 use super::tree::root;
 use std::fs;
@@ -13,10 +13,10 @@ const CARGO: &str =
 #[test]
 fn a_release_needs_a_profile_of_the_same_sources_and_compiler() {
     let tree = SourceTree::new();
-    let missing = "release.sh: there is no profile; run: make profile\n";
+    let missing = "pgo.sh: there is no profile; run: make profile\n";
     assert_eq!(tree.release(), (1, missing.to_owned()));
     let stale =
-        "release.sh: the profile is of other sources or of another compiler; run: make profile\n";
+        "pgo.sh: the profile is of other sources or of another compiler; run: make profile\n";
     tree.write("target/profile/current", "0123456789ab 9f2c1e04ab37\n");
     assert_eq!(tree.release(), (1, stale.to_owned()));
 
@@ -56,8 +56,8 @@ impl SourceTree {
         let executable = fs::Permissions::from_mode(0o755);
         fs::set_permissions(tree.0.join("bin/cargo"), executable).expect("it is there");
         fs::create_dir_all(tree.0.join("deploy")).expect("a folder can be made");
-        let script = tree.0.join("deploy/release.sh");
-        fs::copy(root().join("deploy/release.sh"), script).expect("it is there");
+        let script = tree.0.join("deploy/pgo.sh");
+        fs::copy(root().join("deploy/pgo.sh"), script).expect("it is there");
         tree
     }
 
@@ -69,11 +69,11 @@ impl SourceTree {
 
     /// The exit status of the script and what it prints.
     fn release(&self) -> (i32, String) {
-        self.run("deploy/release.sh")
+        self.run("deploy/pgo.sh")
     }
 
     fn stamp(&self) -> String {
-        let (_, printed) = self.run("deploy/release.sh stamp");
+        let (_, printed) = self.run("deploy/pgo.sh stamp");
         printed.trim().to_owned()
     }
 
