@@ -19,7 +19,10 @@ fn unsafe_code_is_in_the_files_that_the_page_on_security_lists_and_in_no_other()
     let stale = stale.map(|path| format!("{PAGE}: {path} has no unsafe code"));
     let offenders: Vec<String> = unlisted.chain(stale).collect();
     assert!(found.len() > 5, "the rule finds unsafe code: {found:?}");
-    assert_none("unsafe code has a reason on the page on security", &offenders);
+    assert_none(
+        "unsafe code has a reason on the page on security",
+        &offenders,
+    );
 }
 
 fn has_unsafe_code(file: &TextFile) -> bool {
@@ -38,5 +41,7 @@ fn listed() -> BTreeSet<String> {
     let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
     let cells = rows.filter_map(|row| row.split(" |").next());
     let files = cells.flat_map(|cell| cell.split(", "));
-    files.map(|file| file.trim_matches('`').to_owned()).collect()
+    files
+        .map(|file| file.trim_matches('`').to_owned())
+        .collect()
 }
