@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Installs missing programs and prints the reasons: `set_up.sh PURPOSE…`. `build` is enough to compile and run; `lint` adds
-# what checks the source, `test` what the client suite needs, `budget`, `profile` and `plugins` what the commands of `make`
-# with these names need. Does nothing if nothing is missing.
+# what checks the source, `test` what the client suite needs, `soak`, `budget`, `profile` and `plugins` what the commands of
+# `make` with these names need. Does nothing if nothing is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 purposes=" ${*:-build} "
 for purpose in $purposes; do
     case $purpose in
-        build | lint | test | budget | profile | plugins) ;;
-        *) echo "usage: $0 [build|lint|test|budget|profile|plugins]…" >&2; exit 2 ;;
+        build | lint | test | soak | budget | profile | plugins) ;;
+        *) echo "usage: $0 [build|lint|test|soak|budget|profile|plugins]…" >&2; exit 2 ;;
     esac
 done
 
@@ -62,6 +62,11 @@ want_test() {
     want "have docker-compose" docker-compose docker-compose "reads the file for compose in the tests of deploy"
     want "have node" nodejs node "runs the JavaScript SDKs of the client suite"
     want "have npm" npm node "installs those SDKs"
+}
+
+want_soak() {
+    want "have python3" python3 python "runs the driver of the soak"
+    want "have redis-server" redis-server redis "the store that the soak kills and pauses"
 }
 
 # What programs from Python's index are linked against, for the python3 that is there by now: a Python may bring it within
@@ -185,6 +190,7 @@ component() {
 
 want_build
 if serves test; then want_test; fi
+if serves soak; then want_soak; fi
 if serves budget; then want_budget; fi
 if serves profile; then want_profile; fi
 if serves plugins; then want_plugins; fi

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import uuid
 
-from configuration import APP, OTHER, VIDEO_FAMILIES
+from configuration import VIDEO_FAMILIES
 from file_requests import SMALL_IMAGE
 
 GENERIC, VIDEOS, NATIVE = "/v1/video/generations", "/v1/videos", "/api/v3/contents/generations/tasks"
@@ -15,10 +15,10 @@ SIZES = {"of-minimax": "768p"}
 ENDED = ("succeeded", "failed", "cancelled", "expired", "completed")
 
 
-async def poll(caller, kind, path, key=APP):
+async def poll(caller, kind, path):
     """The task once it has ended, or None if it has not within 40 polls."""
     for _ in range(40):
-        task = (await caller.call(f"{kind} polled", "GET", path, key=key)).json()
+        task = (await caller.call(f"{kind} polled", "GET", path)).json()
         if task["status"] in ENDED:
             return task
         await asyncio.sleep(0.4)
@@ -51,15 +51,14 @@ async def openai_video(caller):
     body = {"model": model, "prompt": PROMPT, "seconds": SECONDS.get(model, "4"), "size": SIZES.get(model, "1280x720")}
     if model == "demo-video-a":
         body["callback_url"] = caller.receiver.url()
-    # A caller without a budget in money.
     headers = {"idempotency-key": uuid.uuid4().hex}
-    made = (await caller.call(f"videos {model} created", "POST", VIDEOS, body, key=OTHER, headers=headers.items())).json()
+    made = (await caller.call(f"videos {model} created", "POST", VIDEOS, body, headers=headers.items())).json()
     if model == "demo-video-a":
         caller.created_tasks.add(made["id"])
     path = f"{VIDEOS}/{made['id']}"
-    task = await poll(caller, "videos", path, key=OTHER)
+    task = await poll(caller, "videos", path)
     if task and task["status"] == "completed":
-        await caller.call("videos downloaded", "GET", f"{path}/content", key=OTHER)
+        await caller.call("videos downloaded", "GET", f"{path}/content")
 
 
 async def native_video(caller):
