@@ -24,17 +24,19 @@ LAST_EVENTS = {
 
 @dataclass
 class Caller:
-    """`gateway` and `admin` are clients of its addresses; `receiver` gets callbacks."""
+    """`gateway` and `admin` are clients of its addresses; `receiver` gets callbacks about `created_tasks`."""
 
     gateway: HttpClient
     admin: HttpClient
     ledger: Ledger
     receiver: object
     random: random.Random
-    video_tasks: dict = field(default_factory=dict)
     created_tasks: set = field(default_factory=set)
+    problems: list = field(default_factory=list)
 
-    async def call(self, kind, method, path, body=None, *, key=APP, expect=(200,), planted=None, stream=None, headers=(), on_piece=None):
+    async def call(
+        self, kind, method, path, body=None, *, key=APP, expect=(200,), planted=None, stream=None, headers=(), on_piece=None
+    ):
         """Sends a request. `planted` is a cause with the codes that it explains; a request that fails raises `Abandon`."""
         begun = time.monotonic()
         try:
@@ -112,7 +114,8 @@ def error_code(body):
         value = value[0]
     if not isinstance(value, dict):
         return "no object"
-    for inner in (value.get("error"), value.get("response", {}).get("error") if isinstance(value.get("response"), dict) else None, value):
+    response = value.get("response")
+    for inner in (value.get("error"), response.get("error") if isinstance(response, dict) else None, value):
         if isinstance(inner, dict):
             for name in ("code", "type", "__type", "status"):
                 if isinstance(inner.get(name), (str, int)) and inner.get(name) != "error":

@@ -54,6 +54,10 @@ async def reads_nothing(caller):
     await caller.call("client stops reading", "POST", CHAT, body, headers=headers, on_piece=stop_reading, planted=planted)
 
 
+# The route's limit is 4 MiB.
+TOO_LARGE = b'{"model": "demo-endpoints", "input": "' + b"a" * (5 << 20) + b'"}'
+
+
 async def wrong_requests(caller):
     requests = [
         ("unknown model", "POST", CHAT, {"model": "no-such-model", "messages": []}, APP, ("404",)),
@@ -65,7 +69,7 @@ async def wrong_requests(caller):
         ("wrong method", "DELETE", CHAT, None, APP, ("405",)),
         ("unknown id", "GET", "/v1/responses/resp_never_made_here", None, APP, ("404",)),
         ("unknown task", "GET", "/v1/video/generations/task_never_made_here", None, APP, ("404",)),
-        ("too large", "POST", "/v1/embeddings", b'{"model": "demo-endpoints", "input": "' + b"a" * (5 << 20) + b'"}', APP, ("413", "connection_closed")),
+        ("too large", "POST", "/v1/embeddings", TOO_LARGE, APP, ("413", "connection_closed")),
     ]
     cause, method, path, body, key, codes = caller.random.choice(requests)
     headers = {"content-type": "application/json"}.items() if body else ()
@@ -73,12 +77,14 @@ async def wrong_requests(caller):
     await caller.call("wrong request", method, path, body, key=key, planted=planted, expect=(), headers=headers)
 
 
+POST_HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\n"
+POST_KEY = b"authorization: Bearer " + APP.encode() + b"\r\ncontent-type: application/json\r\n"
 RAW = [
     ("two hosts", b"GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n"),
-    ("length and chunks", b"POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n"),
+    ("length and chunks", POST_HEAD + b"content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n"),
     ("not HTTP", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"),
     ("head that never ends", b"GET / HTTP/1.1\r\nhost: a\r\nx-"),
-    ("body that never comes", b"POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer " + APP.encode() + b"\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"),
+    ("body that never comes", POST_HEAD + POST_KEY + b"content-length: 100\r\n\r\n{"),
     ("nothing", b""),
 ]
 

@@ -49,7 +49,7 @@ def digest(key):
 
 
 def render(shipped, at, state, folder, revision):
-    """The file: JSON, which is YAML, for what is the run's own, then `chains` and `routes` of the shipped file, then more routes."""
+    """The file: JSON, which is YAML, for what is the run's own, then `chains` and `routes` of the shipped file, and more routes."""
     top = {
         "server": _server(at),
         "state": state,

@@ -35,7 +35,8 @@ async def check_end(run):
     while (missing := caller.created_tasks - receiver.ended_tasks) and time.monotonic() < deadline:
         await asyncio.sleep(1)
     if missing:
-        problems.append(f"{len(missing)} of {len(caller.created_tasks)} tasks with a callback were never reported as ended: {sorted(missing)[:3]}")
+        names = f"{len(missing)} of {len(caller.created_tasks)} tasks with a callback"
+        problems.append(f"{names} were never reported as ended: {sorted(missing)[:3]}")
     problems += receiver.problems[:10]
     lines.append(f"callbacks: {len(caller.created_tasks)} tasks, {dict(receiver.counts)}")
     await _check_budget(run, problems, lines)

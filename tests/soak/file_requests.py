@@ -28,9 +28,10 @@ SMALL_IMAGE, LARGE_IMAGE = png(256, 256), png(1024, 1024)
 
 def form(fields, files):
     """The body of a form: `files` has name, file name, type and content of each."""
-    parts = [f'--{BOUNDARY}\r\ncontent-disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode() for name, value in fields.items()]
+    disposition = f"--{BOUNDARY}\r\ncontent-disposition: form-data"
+    parts = [f'{disposition}; name="{name}"\r\n\r\n{value}\r\n'.encode() for name, value in fields.items()]
     for name, file_name, content_type, content in files:
-        head = f'--{BOUNDARY}\r\ncontent-disposition: form-data; name="{name}"; filename="{file_name}"\r\ncontent-type: {content_type}\r\n\r\n'
+        head = f'{disposition}; name="{name}"; filename="{file_name}"\r\ncontent-type: {content_type}\r\n\r\n'
         parts.append(head.encode() + content + b"\r\n")
     return b"".join(parts) + f"--{BOUNDARY}--\r\n".encode()
 

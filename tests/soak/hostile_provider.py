@@ -28,8 +28,13 @@ def _body(status, body, content_type="application/json", extra=""):
 
 def _events(count):
     piece = {**CHUNK, "choices": [{"index": 0, "delta": {"content": "word "}, "finish_reason": None}]}
-    event = f"data: {json.dumps(piece)}\n\n".encode()
-    return b"".join(b"%x\r\n%s\r\n" % (len(event), event) for _ in range(count))
+    return _chunk(json.dumps(piece).encode()) * count
+
+
+def _chunk(data):
+    """A chunk with one event."""
+    event = b"data: " + data + b"\n\n"
+    return b"%x\r\n%s\r\n" % (len(event), event)
 
 
 STREAM_HEAD = (HEAD.format(200, "text/event-stream") + "transfer-encoding: chunked\r\n\r\n").encode()
@@ -56,7 +61,7 @@ FAULTS = [
     ("stream reset after 3 events", STREAM_HEAD + _events(3), "reset"),
     ("stream that stalls after 3 events", STREAM_HEAD + _events(3), "stall"),
     ("stream that ends without its last event", STREAM_HEAD + _events(3) + b"0\r\n\r\n", "reuse"),
-    ("stream that begins with an error", STREAM_HEAD + b"%x\r\ndata: %s\n\n\r\n0\r\n\r\n" % (8 + len(_error("server_error", "at once")), _error("server_error", "at once")), "reuse"),
+    ("stream that begins with an error", STREAM_HEAD + _chunk(_error("server_error", "at once")) + b"0\r\n\r\n", "reuse"),
     ("whole response", _body(200, WHOLE_BODY), "reuse"),
 ]
 

@@ -23,6 +23,10 @@ PROVIDER_CODES = (
     "upstream_error",
     "upstream_timeout",
 )
+PAGES = (
+    *("/", "/overview", "/findings", "/traffic", "/requests"),
+    *("/channels", "/config", "/usage", "/callbacks", "/openapi.json"),
+)
 # How long after a fault requests may still fail: callers' polls, cool-downs and connections recover.
 GRACE_SECONDS = 5
 
@@ -105,7 +109,7 @@ class Operators:
         self.done.append("drain")
 
     async def _read_pages(self):
-        for page in ("/", "/overview", "/findings", "/traffic", "/requests", "/channels", "/config", "/usage", "/callbacks", "/openapi.json"):
+        for page in PAGES:
             await self._expect_page("GET", page, 200)
         self.done.append("pages read")
 

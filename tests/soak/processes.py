@@ -62,7 +62,8 @@ class Simulator:
 
     async def start(self):
         with open(self.folder / f"simulator-{self.port}.log", "ab") as log:
-            command = [self.program, "simulate", "--listen", f"127.0.0.1:{self.port}", "--event-ms", "5", "--no-record", "--workers", "2"]
+            options = ["--listen", f"127.0.0.1:{self.port}", "--event-ms", "5", "--no-record", "--workers", "2"]
+            command = [self.program, "simulate", *options]
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
         await await_port(self.port)
 
@@ -157,7 +158,8 @@ class Gateway:
             if generation.exited is None and (status := exit_status(generation.pid)):
                 generation.exited = time.monotonic()
                 if generation is self.newest:
-                    raise RuntimeError(f"process {generation.number} of the gateway has ended: {status}; see {self.folder}/process.log")
+                    log = self.folder / "process.log"
+                    raise RuntimeError(f"process {generation.number} of the gateway has ended: {status}; see {log}")
             elif generation.exited is None and generation.replaced:
                 if time.monotonic() - generation.replaced > EXIT_SECONDS_MAX:
                     self.problems.append(f"process {generation.number} has not exited {EXIT_SECONDS_MAX} s after its replacement")

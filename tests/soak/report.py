@@ -38,8 +38,9 @@ def _print_kinds(ledger):
     rows = sorted(ledger.kinds.items())
     for kind, it in rows:
         print(f"| {kind:44} | {it.sent:7} | {it.succeeded:9} | {sum(it.planted.values()):7} | {it.unexplained:11} |")
-    sums = [sum(it.sent for _, it in rows), sum(it.succeeded for _, it in rows), sum(sum(it.planted.values()) for _, it in rows)]
-    print(f"| {'all':44} | {sums[0]:7} | {sums[1]:9} | {sums[2]:7} | {ledger.unexplained_total():11} |")
+    sent, succeeded = (sum(getattr(it, name) for _, it in rows) for name in ("sent", "succeeded"))
+    planted = sum(sum(it.planted.values()) for _, it in rows)
+    print(f"| {'all':44} | {sent:7} | {succeeded:9} | {planted:7} | {ledger.unexplained_total():11} |")
 
 
 def _print_causes(ledger):
@@ -57,7 +58,8 @@ def _print_latencies(ledger):
     print("\nlatency of whole responses, ms:")
     for minute in minutes[::step]:
         values = ledger.latencies[minute]
-        print(f"  minute {minute:3}: {len(values):6} requests, p50 {percentile(values, 0.5):7.1f}, p99 {percentile(values, 0.99):8.1f}")
+        half, most = percentile(values, 0.5), percentile(values, 0.99)
+        print(f"  minute {minute:3}: {len(values):6} requests, p50 {half:7.1f}, p99 {most:8.1f}")
 
 
 def _print_slopes(gateway):
@@ -74,7 +76,8 @@ def _print_slopes(gateway):
         judged += 1
         for it in found:
             mark = " exceeded" if it.is_exceeded else ""
-            print(f"| {generation.number:7} | {it.quantity:20} | {it.first:8.2f} | {it.last:8.2f} | {it.per_ten_minutes:+13.2f} | {it.limit:5.1f} |{mark}")
+            values = f"{it.first:8.2f} | {it.last:8.2f} | {it.per_ten_minutes:+13.2f} | {it.limit:5.1f}"
+            print(f"| {generation.number:7} | {it.quantity:20} | {values} |{mark}")
             if it.is_exceeded:
                 verdicts.append(f"{it.quantity} of process {generation.number} grows by {it.per_ten_minutes:.2f} in 10 minutes")
     if not judged:
@@ -83,12 +86,13 @@ def _print_slopes(gateway):
 
 
 def _write_samples(run):
+    def window(it):
+        return {"cause": it.cause, "begin": it.begin - run.started, "end": (it.end or it.begin) - run.started}
+
     content = {
-        "generations": [
-            {"number": it.number, "pid": it.pid, "samples": it.samples} for it in run.gateway.generations
-        ],
-        "kinds": {kind: {"sent": it.sent, "succeeded": it.succeeded, "planted": it.planted, "unexplained": it.unexplained} for kind, it in run.ledger.kinds.items()},
+        "generations": [{"number": it.number, "pid": it.pid, "samples": it.samples} for it in run.gateway.generations],
+        "kinds": {kind: vars(counts) for kind, counts in run.ledger.kinds.items()},
         "unexplained": run.ledger.unexplained,
-        "windows": [{"cause": it.cause, "begin": it.begin - run.started, "end": (it.end or it.begin) - run.started} for it in run.ledger.windows],
+        "windows": [window(it) for it in run.ledger.windows],
     }
     (run.folder / "samples.json").write_text(json.dumps(content, indent=1))

@@ -178,7 +178,8 @@ async def planted_faults(caller):
         (("chat", CHAT, chat_body), ("messages", MESSAGES, messages_body), ("responses", RESPONSES, responses_body))
     )
     planted = (f"simulated provider, {directive.split(';')[0]}", codes)
-    body = body(caller, "demo-faulty", stream=is_stream, **({"store": False} if protocol == "responses" else {}))
+    more = {"store": False} if protocol == "responses" else {}
+    body = body(caller, "demo-faulty", stream=is_stream, **more)
     kind = f"planted fault, {protocol}{' stream' if is_stream else ''}"
     headers = simulate(directive).items()
     await caller.call(kind, "POST", path, body, planted=planted, stream=protocol if is_stream else None, headers=headers)
