@@ -59,6 +59,7 @@ def render(shipped, at, state, folder, revision):
         "prices": _prices(),
         "media": {"directory": str(folder / "media")},
         "usage": {},
+        "families": {"fal": {"callback": _fal_callback(at)}},
         "egress": {"allow": ["127.0.0.1"]},
         "task_keys": ["0123456789abcdef0123456789abcdef"],
         "retries": {"budget_percent": 20, "min_per_second": 20},
@@ -137,6 +138,19 @@ def _channels(at, revision):
         base_url = f"{first}/~queue=200ms;run=500ms/vendor/{path}"
         channels[family] = channel(base_url, ["video"], {f"of-{family}": model}, family=family, credential=credential)
     return channels
+
+
+def _fal_callback(at):
+    """As the built-in family has it, with the keys of the simulated provider."""
+    names = "{x-fal-webhook-request-id}\n{x-fal-webhook-user-id}\n{x-fal-webhook-timestamp}\n{body_sha256}"
+    signature = {
+        "kind": "ed25519",
+        "jwks": f"http://127.0.0.1:{at.first}/vendor/fal/.well-known/jwks.json",
+        "header": "x-fal-webhook-signature",
+        "timestamp": "x-fal-webhook-timestamp",
+        "signed": names,
+    }
+    return {"signature": signature, "task_id": "/request_id"}
 
 
 def _models():
