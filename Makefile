@@ -1,6 +1,6 @@
 # `make demo` runs the demo, `make test` runs all tests. Both install what they need.
 
-.PHONY: demo test soak bench budget profile pgo release audit plugins set-up schema format package static book
+.PHONY: demo test soak bench budget profile pgo release audit plugins set-up schema format package static book faults
 
 # The demo runs a built program of this version if one is at hand (deploy/program.sh). Otherwise one is built, without plugins and
 # traces, which the demo does not run, and without what only developers need: about half of the processor time of a whole build. It
@@ -24,6 +24,10 @@ soak: MINUTES = 10
 soak:
 	@tests/set_up.sh build soak
 	@tests/soak/run.sh $(MINUTES) $(ARGS)
+
+# Plants each fault of tests/faults, and shows that a test fails for it: `ARGS` are names of faults. Takes half an hour.
+faults: set-up
+	@tests/faults/run.sh $(ARGS)
 
 bench: set-up
 	@benches/run.sh $(ARGS)

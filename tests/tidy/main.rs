@@ -10,6 +10,7 @@ mod modules;
 mod names;
 mod pages;
 mod pgo;
+mod planted_faults;
 mod protocols;
 mod renamed_keys;
 mod sources;

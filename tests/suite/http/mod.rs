@@ -3,6 +3,7 @@
 mod compressed_requests;
 mod cors;
 mod http2;
+mod http2_floods;
 mod http2_heads;
 mod http2_refusals;
 mod http2_stream_states;

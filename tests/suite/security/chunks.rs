@@ -215,6 +215,10 @@ async fn a_chunked_body_is_taken_by_exactly_the_grammar() {
             received = records.len();
         }
     }
+    println!(
+        "{} forms of chunked bodies, each at once and in pieces",
+        forms.len()
+    );
     let (count, wrong) = (wrong.len(), wrong.join("\n"));
     assert_eq!(count, 0, "of {} forms:\n{wrong}", forms.len());
     assert_eq!(world.simulator.last_body().await, upstream_body());

@@ -19,6 +19,7 @@ mod identity;
 mod issued_callers;
 mod issued_callers_attacks;
 mod issued_fleet;
+mod named_upstreams;
 mod strict_json;
 mod token_attacks;
 mod tokens;

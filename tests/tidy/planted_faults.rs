@@ -1,0 +1,160 @@
+//! The planted faults of tests/faults: each patch fits the sources, its test exists, and docs/reliability.md has all of them.
+
+use super::tree::{TextFile, assert_none, files_below, read, sources};
+use regex::Regex;
+use std::collections::BTreeSet;
+
+const FOLDER: &str = "tests/faults";
+const PAGE: &str = "docs/reliability.md";
+
+/// A row of a table in the folder.
+struct FaultRow {
+    /// The table and the line of the row.
+    place: String,
+    name: String,
+    /// Rows of the page, such as `9` and `s2`.
+    lines: Vec<String>,
+    test: String,
+}
+
+#[test]
+fn the_patch_of_every_planted_fault_fits_the_sources() {
+    let mut offenders = Vec::new();
+    for patch in patches() {
+        let name = fault_name(&patch);
+        if !patch.text.contains(&format!("fault == \"{name}\"")) {
+            offenders.push(format!("{}:1: is not bound to its name", patch.path));
+        }
+        for (file, line, old) in hunks(&patch.text) {
+            let found = read(&file).matches(&old).count();
+            if found != 1 {
+                offenders.push(format!(
+                    "{}:{line}: its lines are in {file} {found} times",
+                    patch.path
+                ));
+            }
+        }
+    }
+    assert_none("each planted fault can be planted", &offenders);
+}
+
+#[test]
+fn every_planted_fault_has_a_row_and_every_row_a_patch() {
+    let named: BTreeSet<String> = rows().into_iter().map(|row| row.name).collect();
+    let planted: BTreeSet<String> = patches().iter().map(fault_name).collect();
+    let differ = named.symmetric_difference(&planted);
+    let offenders: Vec<String> = differ.map(|name| format!("{FOLDER}:1: {name}")).collect();
+    assert_none("faults have a patch and a row in a table", &offenders);
+}
+
+#[test]
+fn the_page_about_reliability_has_every_planted_fault_and_tests_that_exist() {
+    let page = read(PAGE);
+    let mut files = files_below("tests/suite");
+    files.extend(sources());
+    let mut offenders = Vec::new();
+    for row in rows() {
+        for line in &row.lines {
+            let start = format!("| {line} |");
+            let of_line = page.lines().find(|text| text.starts_with(&start));
+            let cell = format!("`{}`", row.name);
+            if !of_line.is_some_and(|text| text.contains(&cell)) {
+                offenders.push(format!("{PAGE}:1: row {line} lacks {cell}"));
+            }
+        }
+        if !exists(&files, &row.test) {
+            offenders.push(format!("{}: no test {}", row.place, row.test));
+        }
+    }
+    let names: BTreeSet<String> = patches().iter().map(fault_name).collect();
+    let code = Regex::new("`([a-z0-9_:-]+)`").unwrap();
+    for (at, text) in page.lines().enumerate() {
+        let last_cell = text.rsplit('|').nth(1).filter(|_| text.starts_with("| "));
+        for found in code.captures_iter(text) {
+            let word = &found[1];
+            let is_test = word.starts_with("suite::") || word.starts_with("headgate_");
+            let is_fault = last_cell.is_some_and(|cell| cell.contains(word));
+            if is_test && word.contains("::") && !exists(&files, word) {
+                offenders.push(format!("{PAGE}:{}: no test {word}", at + 1));
+            }
+            if is_fault && word.contains('-') && !names.contains(word) {
+                offenders.push(format!("{PAGE}:{}: no fault {word}", at + 1));
+            }
+        }
+    }
+    assert_none("the page about reliability is true", &offenders);
+}
+
+/// Whether there is a test of this path: `suite::…` is an integration test, `headgate_core::…` a unit test.
+fn exists(files: &[TextFile], path: &str) -> bool {
+    let mut parts = path.split("::");
+    let (Some(program), Some(name)) = (parts.next(), parts.next_back()) else {
+        return false;
+    };
+    let modules: Vec<&str> = parts.collect();
+    let folder = match program.strip_prefix("headgate_") {
+        Some(own) => format!("crates/{own}/src/"),
+        None => "tests/suite/".to_owned(),
+    };
+    // A module `tests` is a file of its own, or at the end of the file that it tests.
+    let own_file = folder.clone() + &modules.join("/");
+    let tested_file = own_file.trim_end_matches("/tests").to_owned() + ".rs";
+    let function = format!("fn {name}(");
+    files.iter().any(|file| {
+        let is_module = file.path.starts_with(&own_file) || file.path == tested_file;
+        is_module && file.text.contains(&function)
+    })
+}
+
+/// The file, the line in the patch, and the lines that are there before, of each hunk of a patch.
+fn hunks(patch: &str) -> Vec<(String, usize, String)> {
+    let mut hunks: Vec<(String, usize, String)> = Vec::new();
+    let mut file = String::new();
+    for (at, line) in patch.lines().enumerate() {
+        if let Some(path) = line.strip_prefix("--- a/") {
+            file = path.to_owned();
+        } else if line.starts_with("@@ ") {
+            hunks.push((file.clone(), at + 1, String::new()));
+        } else if let Some((_, _, old)) = hunks.last_mut()
+            && !line.starts_with('+')
+            && !line.starts_with("--- ")
+        {
+            old.push_str(line.get(1..).unwrap_or_default());
+            old.push('\n');
+        }
+    }
+    hunks
+}
+
+fn patches() -> Vec<TextFile> {
+    let mut files = files_below(FOLDER);
+    files.retain(|file| file.has_extension(&["patch"]));
+    files
+}
+
+fn fault_name(patch: &TextFile) -> String {
+    let name = patch.path.rsplit('/').next().unwrap_or_default();
+    name.trim_end_matches(".patch").to_owned()
+}
+
+fn rows() -> Vec<FaultRow> {
+    let mut tables = files_below(FOLDER);
+    tables.retain(|file| file.has_extension(&["txt"]));
+    let mut rows = Vec::new();
+    for table in &tables {
+        for (line, text) in table.lines().filter(|(_, text)| !text.starts_with('#')) {
+            let place = format!("{}:{line}", table.path);
+            let cells: Vec<&str> = text.split('|').map(str::trim).collect();
+            let [name, lines, test] = cells[..] else {
+                panic!("{place}: a row is `name | rows of {PAGE} | test`");
+            };
+            rows.push(FaultRow {
+                place,
+                name: name.to_owned(),
+                lines: lines.split(',').map(str::to_owned).collect(),
+                test: test.to_owned(),
+            });
+        }
+    }
+    rows
+}
