@@ -15,6 +15,8 @@ tree=$work/tree
 stage=$work/stage
 # The program with the faults, beside the one of tests/run.sh.
 program=$CARGO_TARGET_DIR/ci/programs/headgate-faults
+# Tests wait for most of their time.
+threads=$((4 * $(getconf _NPROCESSORS_ONLN)))
 # Seconds that a test may take; one that hangs has failed.
 patience=600
 
@@ -25,8 +27,9 @@ rows() { sed -e '/^#/d' -e '/^$/d' -e 's/ *| */ /g' tests/faults/*.txt; }
 # so that a second run compiles little.
 plant() {
     rm -rf "$stage" && mkdir -p "$stage" "$tree" "$work/logs" "${program%/*}" || return
-    git ls-files -z --cached --others --exclude-standard >"$work/files" || return
-    xargs -0 cp -p --parents -t "$stage" <"$work/files" || return
+    git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do
+        [ -e "$file" ] && printf '%s\0' "$file"
+    done | xargs -0 cp -p --parents -t "$stage" || return
     (cd "$stage" && git apply "$root"/tests/faults/*.patch) || return
     (cd "$tree" && find . -type f -print0) | while IFS= read -r -d '' file; do
         [ -e "$stage/$file" ] || rm "$tree/$file"
@@ -57,7 +60,7 @@ run_tests() {
     tests=$(binary "$1")
     case $1 in headgate_*) folder=$tree/crates/${1#headgate_} ;; esac
     shift
-    cd "$folder" && timeout "$patience" "$tests" --show-output "$@"
+    cd "$folder" && timeout "$patience" "$tests" --show-output --test-threads "$threads" "$@"
 }
 
 # Runs the tests of all rows while no fault is active; those that fail run once more, alone.
@@ -69,7 +72,7 @@ pass_without_faults() {
         # shellcheck disable=SC2086  # filters are words
         (run_tests "$name" $filters) >"$log" 2>&1 && grep -q '^test result: ok. [1-9]' "$log" && continue
         # shellcheck disable=SC2046  # names are words
-        (run_tests "$name" --exact --test-threads 1 $(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$log")) \
+        (threads=1 run_tests "$name" --exact $(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$log")) \
             >"$log.alone" 2>&1 && grep -q '^test result: ok. [1-9]' "$log.alone" && continue
         echo "without a fault, tests of $name fail; see $log"
         grep '\.\.\. FAILED$' "$log.alone"
@@ -100,8 +103,7 @@ plant || { echo "the faults cannot be planted: a patch does not apply"; exit 1; 
 build || { echo "the sources with the faults do not compile"; exit 1; }
 pass_without_faults || exit 1
 export -f try_fault run_tests binary
-export work tree patience
-# Tests wait for most of their time.
+export work tree patience threads
 xargs -P "$(getconf _NPROCESSORS_ONLN)" -L 1 bash -c 'try_fault "$@"' _ <"$work/rows" | tee "$work/results"
 caught=$(grep -c '^caught' "$work/results")
 all=$(grep -c . "$work/rows")

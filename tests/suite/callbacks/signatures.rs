@@ -11,7 +11,8 @@ use crate::harness::{Request, ScriptedProvider, ScriptedResponse, Simulator, eve
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::time::timeout;
 
 /// The header of a family that has the signature, and a signature of the right form by nobody.
 fn forged_signature(family: &str) -> (&'static str, String) {
@@ -179,6 +180,28 @@ async fn while_the_keys_cannot_be_fetched_the_vendor_is_asked_to_send_again() {
         ..true_one
     };
     assert_eq!(vendors.send(&forged).await.status, 404);
+    assert_eq!(keys.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn keys_that_come_too_slowly_are_given_up() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{\"keys\":[";
+    let mut drip = vec![ScriptedResponse::Send(head.into())];
+    // No pause is as long as the idle timeout.
+    for _ in 0..60 {
+        drip.push(ScriptedResponse::Wait(Duration::from_millis(500)));
+        drip.push(ScriptedResponse::Send(b" ".to_vec()));
+    }
+    let keys = ScriptedProvider::start(drip).await;
+    let jwks = format!("http://{}/jwks.json", keys.address);
+    let vendors = SignedVendors::start(|config| {
+        config["families"]["fal"]["callback"]["signature"] = fal_signature(&jwks);
+    })
+    .await;
+    let (_, true_one) = vendors.created("fal").await;
+    let answer = timeout(Duration::from_secs(15), vendors.send(&true_one));
+    let answer = answer.await.expect("the fetch has a deadline");
+    assert_eq!(answer.status, 503, "{}", answer.text());
     assert_eq!(keys.requests().len(), 1);
 }
 

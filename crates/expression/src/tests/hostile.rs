@@ -89,16 +89,18 @@ fn random_expressions_stay_within_their_steps() {
 
 #[test]
 fn work_beyond_the_steps_is_refused() {
-    let numbers = (0..10).map(|number| number.to_string());
-    let list = format!("[{}]", numbers.collect::<Vec<_>>().join(","));
-    let nested = |levels: usize| {
-        let within = |inner: String, level| format!("{list}.all(n{level}, {inner})");
-        let text = (0..levels).fold("true".to_owned(), within);
+    let list = |count: usize, of: &str| format!("[{}]", vec![of; count].join(","));
+    let repeated = |rounds, elements| {
+        let text = format!(
+            "{}.all(n, size({}) == {elements})",
+            list(rounds, "1"),
+            list(elements, "n")
+        );
         let expression = Expression::compile(&text, EvaluationPhase::Body).unwrap();
         expression.is_true(&RecordedExchange::default())
     };
-    assert!(nested(2).unwrap());
-    let error = nested(5).unwrap_err();
+    assert!(repeated(10, 10).unwrap());
+    let error = repeated(120, 100).unwrap_err();
     let expected = format!("the evaluation takes more than {STEPS} steps");
     assert!(error.message.contains(&expected), "{}", error.message);
 }
