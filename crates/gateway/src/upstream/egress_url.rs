@@ -193,6 +193,7 @@ mod tests {
             "/a.png",
             "ftp://x.example/a",
             "https://u:p@x.example/",
+            "https://u@x.example/",
             "https://x.example:0/",
             "https://x.example:70000/",
             "https://[::1]:70000/",
