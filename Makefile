@@ -1,6 +1,6 @@
 # `make demo` runs the demo, `make test` runs all tests. Both install what they need.
 
-.PHONY: demo test soak bench budget profile pgo release audit plugins set-up schema format package static book faults
+.PHONY: demo test soak bench budget profile pgo release audit plugins set-up schema format package static book faults fuzz
 
 # The demo runs a built program of this version if one is at hand (deploy/program.sh). Otherwise one is built, without plugins and
 # traces, which the demo does not run, and without what only developers need: about half of the processor time of a whole build. It
@@ -28,6 +28,11 @@ soak:
 # Plants each fault of tests/faults, and shows that a test fails for it: `ARGS` are names of faults. Takes half an hour.
 faults: set-up
 	@tests/faults/run.sh $(ARGS)
+
+# Runs fuzz targets under libFuzzer: ARGS="TARGET SECONDS", by default all targets for a minute each. The first build takes
+# minutes.
+fuzz: set-up
+	@fuzz/run.sh $(ARGS)
 
 bench: set-up
 	@benches/run.sh $(ARGS)

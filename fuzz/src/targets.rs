@@ -1,6 +1,20 @@
 //! The list of fuzz targets; each is a file in the folder `targets`.
 
+mod chunk_bodies;
+mod edits;
+mod expressions;
+mod families;
+mod forms;
+mod http2;
+mod json;
+mod plugin_calls;
+mod requests;
+mod responses;
+mod routes;
+mod schemas;
 mod sse;
+mod task_ids;
+mod translations;
 
 /// A function that takes any bytes, and panics if a property does not hold.
 #[derive(Clone, Copy, Debug)]
@@ -15,12 +29,137 @@ pub struct FuzzTarget {
 }
 
 /// All targets, in alphabetical order.
-pub const TARGETS: &[FuzzTarget] = &[FuzzTarget {
-    name: "sse",
-    sources: &["crates/protocol/src/sse.rs", "crates/protocol/src/sse/"],
-    mutations: 2000,
-    run: sse::run,
-}];
+pub const TARGETS: &[FuzzTarget] = &[
+    FuzzTarget {
+        name: "chunk_bodies",
+        sources: &["crates/http_body/src/chunk_grammar.rs"],
+        mutations: 3000,
+        run: chunk_bodies::run,
+    },
+    FuzzTarget {
+        name: "edits",
+        sources: &[
+            "crates/protocol/src/json/edit.rs",
+            "crates/protocol/src/json/edit/",
+            "crates/protocol/src/json/pointer_edit.rs",
+            "crates/protocol/src/json/pointer.rs",
+        ],
+        mutations: 2000,
+        run: edits::run,
+    },
+    FuzzTarget {
+        name: "expressions",
+        sources: &["crates/expression/src/"],
+        mutations: 600,
+        run: expressions::run,
+    },
+    FuzzTarget {
+        name: "families",
+        sources: &[
+            "crates/task/src/family/",
+            "crates/task/src/family.rs",
+            "crates/task/src/generic.rs",
+            "crates/task/src/generic/",
+            "crates/task/src/status.rs",
+        ],
+        mutations: 400,
+        run: families::run,
+    },
+    FuzzTarget {
+        name: "forms",
+        sources: &[
+            "crates/protocol/src/form.rs",
+            "crates/protocol/src/form/boundary.rs",
+            "crates/protocol/src/form/part_head.rs",
+        ],
+        mutations: 3000,
+        run: forms::run,
+    },
+    FuzzTarget {
+        name: "http2",
+        sources: &["crates/http2_inspection/src/"],
+        mutations: 3000,
+        run: http2::run,
+    },
+    FuzzTarget {
+        name: "json",
+        sources: &[
+            "crates/protocol/src/json/scan.rs",
+            "crates/protocol/src/json/string_scan.rs",
+            "crates/protocol/src/json/string_block.rs",
+            "crates/protocol/src/json/number.rs",
+            "crates/protocol/src/json/keys.rs",
+            "crates/protocol/src/json/tape.rs",
+            "crates/protocol/src/json/node.rs",
+        ],
+        mutations: 3000,
+        run: json::run,
+    },
+    FuzzTarget {
+        name: "plugin_calls",
+        sources: &[
+            "crates/wasm/src/abi/",
+            "crates/wasm/src/guest_state/",
+        ],
+        mutations: 60,
+        run: plugin_calls::run,
+    },
+    FuzzTarget {
+        name: "requests",
+        sources: &[
+            "crates/gateway/src/downstream/http1/head_scan.rs",
+            "crates/gateway/src/downstream/http1/request_head.rs",
+            "crates/gateway/src/downstream/http1/request_body.rs",
+            "crates/gateway/src/head.rs",
+            "crates/gateway/src/head/",
+        ],
+        mutations: 1000,
+        run: requests::run,
+    },
+    FuzzTarget {
+        name: "responses",
+        sources: &[
+            "crates/gateway/src/upstream/http1/response_head.rs",
+            "crates/gateway/src/upstream/http1/response_body.rs",
+        ],
+        mutations: 1500,
+        run: responses::run,
+    },
+    FuzzTarget {
+        name: "routes",
+        sources: &["crates/config/src/"],
+        mutations: 20,
+        run: routes::run,
+    },
+    FuzzTarget {
+        name: "schemas",
+        sources: &["crates/schema/src/"],
+        mutations: 1000,
+        run: schemas::run,
+    },
+    FuzzTarget {
+        name: "sse",
+        sources: &["crates/protocol/src/sse.rs", "crates/protocol/src/sse/"],
+        mutations: 2000,
+        run: sse::run,
+    },
+    FuzzTarget {
+        name: "task_ids",
+        sources: &[
+            "crates/task/src/id.rs",
+            "crates/task/src/id/",
+            "crates/task/src/token.rs",
+        ],
+        mutations: 400,
+        run: task_ids::run,
+    },
+    FuzzTarget {
+        name: "translations",
+        sources: &["crates/translate/src/"],
+        mutations: 300,
+        run: translations::run,
+    },
+];
 
 /// The target of this name.
 pub fn find_target(name: &str) -> Option<FuzzTarget> {

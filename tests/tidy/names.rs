@@ -102,7 +102,7 @@ fn no_type_is_a_bare_participle() {
 #[test]
 fn no_name_has_a_word_of_the_private_vocabulary() {
     let mut offenders = Vec::new();
-    for folder in ["src", "crates", "tests", "benches"] {
+    for folder in ["src", "crates", "tests", "benches", "fuzz"] {
         for file in files_below(folder)
             .iter()
             .filter(|file| file.has_extension(&["rs"]))
@@ -127,7 +127,7 @@ fn no_name_has_a_word_of_the_private_vocabulary() {
 #[test]
 fn no_function_is_only_of_something() {
     let mut offenders = Vec::new();
-    for folder in ["src", "crates", "plugins", "benches"] {
+    for folder in ["src", "crates", "plugins", "benches", "fuzz"] {
         for file in files_below(folder)
             .iter()
             .filter(|file| file.has_extension(&["rs"]))

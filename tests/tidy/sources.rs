@@ -145,7 +145,7 @@ fn names_registries(path: &str) -> bool {
 
 fn written() -> impl Iterator<Item = TextFile> {
     let mut files = Vec::new();
-    for folder in ["src", "crates", "tests", "benches"] {
+    for folder in ["src", "crates", "tests", "benches", "fuzz"] {
         files.extend(files_below(folder));
     }
     files.into_iter().filter(|file| file.has_extension(WRITTEN))

@@ -22,6 +22,14 @@ mod unrouted_request;
 mod upstream;
 mod websocket_refusal;
 
+/// What fuzz targets call.
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::downstream::http1::stream_check::check as check_requests;
+    pub use crate::upstream::http1::response_check::check as check_responses;
+}
+
 use headgate_channel::address_cache::{AddressCache, DnsRefreshPolicy};
 use headgate_channel::live::ChannelStates;
 use headgate_channel::resolve::DnsResolver;

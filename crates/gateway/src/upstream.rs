@@ -12,7 +12,7 @@ mod decoded_response;
 mod dial;
 mod egress_url;
 pub(super) mod fetch;
-mod http1;
+pub(crate) mod http1;
 mod idle_connections;
 mod peeked_chunks;
 mod peer;

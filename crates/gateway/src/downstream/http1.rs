@@ -11,6 +11,9 @@ pub mod request_head;
 mod response;
 mod response_writer;
 
+#[cfg(any(test, feature = "fuzzing"))]
+#[path = "http1/tests/stream_check/mod.rs"]
+pub mod stream_check;
 #[cfg(test)]
 mod tests;
 

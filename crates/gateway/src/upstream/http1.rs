@@ -3,6 +3,9 @@
 //! Reads keep what they have received: a read whose future was dropped continues with the next one.
 
 mod response_body;
+#[cfg(any(test, feature = "fuzzing"))]
+#[path = "http1/tests/response_check.rs"]
+pub mod response_check;
 mod response_head;
 
 use super::request_head::RequestHead;
@@ -330,6 +333,22 @@ mod tests {
                 if bytes_max > 7 {
                     assert_eq!(session.is_reusable(), is_reusable);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_response_is_read_in_pieces_as_it_is_read_whole() {
+        for response in [
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;a\r\n{}\r\n0\r\n\r\n",
+            "HTTP/1.1 204 No Content\r\n\r\n",
+            "HTTP/1.1 200 OK\n\n{}",
+            "HTTP/1.1 200",
+        ] {
+            for sizes in [&[1][..], &[2, 5], &[64]] {
+                assert_eq!(response_check::check(response.as_bytes(), sizes), Ok(()));
             }
         }
     }

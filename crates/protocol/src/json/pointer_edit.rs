@@ -209,12 +209,13 @@ impl PointerEdit {
             return Ok(());
         }
         let elements = edits.child_count(container);
-        let is_next = step.parse() == Ok(elements) && rest.is_empty() && !self.extends_array();
+        let index = super::pointer_token::array_index(step);
+        let is_next = index == Some(elements) && rest.is_empty() && !self.extends_array();
         if step == "-" || is_next {
             edits.add_last(container, None, self.nested(rest));
             return Ok(());
         }
-        match super::pointer_token::array_index(step) {
+        match index {
             Some(_) => Err(PointerEditError {
                 depth: path.depth,
                 reason: PointerEditErrorKind::TooShort { elements },

@@ -233,6 +233,15 @@ fn an_edit_without_a_place_names_the_value_in_the_way_and_changes_nothing() {
 }
 
 #[test]
+fn an_index_has_no_sign_and_no_leading_zero() {
+    for at in ["/a/+1", "/a/01", "/a/+0", "/a/00"] {
+        let (result, error) = edited(r#"{"a":[0]}"#, &[(at, set("1"))]);
+        assert!(error.is_some(), "{at}");
+        assert_eq!(result, r#"{"a":[0]}"#, "{at}");
+    }
+}
+
+#[test]
 fn edits_by_pointer_see_edits_of_spans() {
     let document = document(r#"{"a":"x","b":1}"#);
     let root = document.root();

@@ -3,28 +3,22 @@
 mod any_stream;
 mod choices;
 mod faults;
-mod grammar;
-mod reading;
 mod request_plan;
 mod stream_plan;
 
+use super::super::stream_check::reading::{self, StreamCutting, read_stream};
+use super::super::stream_check::{block_on, check, compare};
 use choices::StreamChoices;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
-use reading::{AcceptedRequest, HEAD_BYTES_MAX, StreamCutting, StreamReadingEnd, read_stream};
-use std::fmt;
-use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use stream_plan::ByteStreamPlan;
-use tokio::runtime::{Builder, Runtime};
 
 /// Number of streams of a test, unless `HEADGATE_STREAMS` has another.
 const STREAMS: u32 = 2000;
 /// Maximum number of bytes that decide what a stream is.
 const CHOICES_MAX: usize = 250;
-/// What chunks may have beside their data in any case, in bytes.
-const EXTRAS_MAX: usize = 8 << 10;
 
 #[test]
 fn planned_streams_are_read_as_they_were_meant_however_they_come() {
@@ -54,87 +48,6 @@ fn any_stream_is_read_by_the_grammar_however_it_comes() {
     });
 }
 
-/// The target of a fuzzer. Any input is a test: six bytes tell how the stream behind them is cut.
-fn check(input: &[u8]) -> Result<(), String> {
-    let Some((cutting, stream)) = input.split_first_chunk::<6>() else {
-        return Ok(());
-    };
-    let whole = block_on(read_stream(stream, &StreamCutting::default()));
-    let what = stream.escape_ascii().to_string();
-    let rest = check_grammar(stream, &whole.requests, &whole.end);
-    let rest = rest.map_err(|fault| format!("{fault}: {what}"))?;
-    let finished = whole
-        .requests
-        .iter()
-        .filter(|request| request.body.is_some());
-    compare("responses", &whole.replies.0, &finished.count(), &what)?;
-    let cutting = StreamCutting::decode(*cutting);
-    let mut cut = block_on(read_stream(stream, &cutting));
-    // The begin of a head is parsed when it arrives, and each time that it has doubled.
-    let is_refused_early =
-        whole.end == StreamReadingEnd::RefusedHead && grammar::is_open_head(rest);
-    if is_refused_early && cut.end == StreamReadingEnd::UnfinishedHead {
-        cut.end = StreamReadingEnd::RefusedHead;
-    }
-    compare("reading", &cut, &whole, &format!("{cutting:?}: {what}"))
-}
-
-/// Checks that the session finds no other requests than the grammar; returns what is behind them.
-fn check_grammar<'s>(
-    stream: &'s [u8],
-    requests: &[AcceptedRequest],
-    end: &StreamReadingEnd,
-) -> Result<&'s [u8], String> {
-    let mut rest = stream;
-    for request in requests {
-        let found = grammar::first_request(rest);
-        let found = found.ok_or_else(|| format!("not in the grammar: {request:?}"))?;
-        let AcceptedRequest {
-            method,
-            target,
-            fields,
-            body,
-            ..
-        } = request;
-        let head = (method, target, fields);
-        compare(
-            "head",
-            &head,
-            &(&found.method, &found.target, &found.fields),
-            "",
-        )?;
-        // Only the session has a limit for what chunks have beside their data.
-        if *end != StreamReadingEnd::RefusedBody || body.is_some() || rest.len() < EXTRAS_MAX {
-            compare("body", body, &found.body, "")?;
-        }
-        compare("size", &(found.head_bytes <= HEAD_BYTES_MAX), &true, "")?;
-        rest = &rest[found.bytes..];
-    }
-    match end {
-        StreamReadingEnd::Closed(behind) => compare("rest", &&behind[..], &rest, "")?,
-        StreamReadingEnd::Silent => compare("silence", &rest.trim_ascii(), &&b""[..], "")?,
-        StreamReadingEnd::UnfinishedHead => {
-            compare("open", &grammar::is_open_head(rest), &true, "")?;
-        }
-        _ => {}
-    }
-    Ok(rest)
-}
-
-fn compare<T: fmt::Debug + PartialEq>(
-    name: &str,
-    actual: &T,
-    expected: &T,
-    what: &str,
-) -> Result<(), String> {
-    match actual == expected {
-        true => Ok(()),
-        false => Err(format!(
-            "{name}: {actual:?} instead of {expected:?}: {what}"
-        )),
-    }
-}
-
 /// Runs `test` with random choices, as many as `HEADGATE_STREAMS` has, from the seed `HEADGATE_STREAMS_SEED`.
 fn run(test: impl Fn(&mut StreamChoices<'_>) -> Result<(), String>) {
     let number = |name: &str| Some(std::env::var(name).ok()?.parse::<u64>().unwrap());
@@ -156,13 +69,6 @@ fn run(test: impl Fn(&mut StreamChoices<'_>) -> Result<(), String>) {
 
 fn rand_seed() -> u64 {
     RandomState::new().hash_one(())
-}
-
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    thread_local! {
-        static RUNTIME: Runtime = Builder::new_current_thread().enable_time().build().unwrap();
-    }
-    RUNTIME.with(|runtime| runtime.block_on(future))
 }
 
 fn six_bytes(choices: &mut StreamChoices<'_>) -> [u8; 6] {

@@ -1,6 +1,6 @@
 //! What a session makes of a byte stream that arrives in pieces.
 
-use super::super::super::*;
+use super::super::*;
 use crate::downstream::session::CallerSession;
 use crate::head;
 use http::{HeaderMap, HeaderValue, StatusCode, header};

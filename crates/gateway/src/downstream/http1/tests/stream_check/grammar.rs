@@ -89,7 +89,8 @@ fn body(minor_version: &[u8], fields: &[(String, Bytes)], rest: &[u8]) -> Option
     }
 }
 
-fn chunked_body(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
+/// The data of a chunked body at the begin of `rest`, and its size on the wire, in bytes.
+pub fn chunked_body(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
     let mut body = Vec::new();
     let mut at = 0;
     loop {

@@ -1,0 +1,232 @@
+//! The plugin that runs scripts, as WebAssembly text: an interpreter with one instruction for each host function.
+
+use std::fmt::Write;
+
+/// Where the values of arguments are in the memory: 256 words.
+const VALUES_AT: usize = 1024;
+/// Where names and maps are that calls can use.
+const TEXTS_AT: usize = 4096;
+/// Where the script is.
+const SCRIPT_AT: usize = 8192;
+/// Where the memory begins that the host allocates.
+const HEAP_AT: usize = 65536;
+const MEMORY_BYTES: u32 = 2 * 65536;
+
+/// Names of headers, upstreams, properties, queues and metrics, each in 16 bytes.
+const TEXTS: [&str; 16] = [
+    "x-a",
+    ":path",
+    "content-type",
+    "authorization",
+    "up",
+    "request",
+    "request\\00path",
+    "request\\00headers",
+    "plugin_name",
+    "queue",
+    "metric",
+    "/other?b=c",
+    ":status",
+    "404",
+    "bad\\0aname",
+    "\\ff\\00",
+];
+
+/// A map with `:method: GET`, `:path: /` and `:authority: a` (its size, the lengths, the texts).
+const PAIRS: &str = "\\03\\00\\00\\00\\07\\00\\00\\00\\03\\00\\00\\00\\05\\00\\00\\00\\01\\00\\00\\00\\0a\\00\\00\\00\\01\\00\\00\\00:method\\00GET\\00:path\\00/\\00:authority\\00a\\00";
+const PAIRS_AT: usize = TEXTS_AT + 16 * TEXTS.len();
+
+/// The host functions with their parameters: `i` for 32 bits, `l` for 64.
+const FUNCTIONS: [(&str, &str); 38] = [
+    ("proxy_log", "iii"),
+    ("proxy_get_log_level", "i"),
+    ("proxy_get_current_time_nanoseconds", "i"),
+    ("proxy_set_tick_period_milliseconds", "i"),
+    ("proxy_get_buffer_bytes", "iiiii"),
+    ("proxy_get_buffer_status", "iii"),
+    ("proxy_set_buffer_bytes", "iiiii"),
+    ("proxy_get_header_map_size", "ii"),
+    ("proxy_get_header_map_pairs", "iii"),
+    ("proxy_set_header_map_pairs", "iii"),
+    ("proxy_get_header_map_value", "iiiii"),
+    ("proxy_add_header_map_value", "iiiii"),
+    ("proxy_replace_header_map_value", "iiiii"),
+    ("proxy_remove_header_map_value", "iii"),
+    ("proxy_get_property", "iiii"),
+    ("proxy_set_property", "iiii"),
+    ("proxy_continue_stream", "i"),
+    ("proxy_close_stream", "i"),
+    ("proxy_send_local_response", "iiiiiiii"),
+    ("proxy_get_shared_data", "iiiii"),
+    ("proxy_set_shared_data", "iiiii"),
+    ("proxy_register_shared_queue", "iii"),
+    ("proxy_resolve_shared_queue", "iiiii"),
+    ("proxy_enqueue_shared_queue", "iii"),
+    ("proxy_dequeue_shared_queue", "iii"),
+    ("proxy_http_call", "iiiiiiiiii"),
+    ("proxy_define_metric", "iiii"),
+    ("proxy_increment_metric", "il"),
+    ("proxy_record_metric", "il"),
+    ("proxy_get_metric", "ii"),
+    ("proxy_set_effective_context", "i"),
+    ("proxy_done", ""),
+    ("proxy_call_foreign_function", "iiiiii"),
+    ("proxy_grpc_call", "iiiiiiiiiiii"),
+    ("proxy_grpc_stream", "iiiiiiiii"),
+    ("proxy_grpc_send", "iiii"),
+    ("proxy_grpc_cancel", "i"),
+    ("proxy_get_status", "iii"),
+];
+
+/// Functions of WASI, which libraries of languages call.
+const WASI_FUNCTIONS: [(&str, &str); 6] = [
+    ("environ_sizes_get", "ii"),
+    ("environ_get", "ii"),
+    ("args_sizes_get", "ii"),
+    ("clock_time_get", "ili"),
+    ("random_get", "ii"),
+    ("fd_write", "iiii"),
+];
+
+/// Callbacks that run the script, with the number of their parameters and whether they have a result.
+const CALLBACKS: [(&str, usize, bool); 6] = [
+    ("proxy_on_response_headers", 3, true),
+    ("proxy_on_response_body", 3, true),
+    ("proxy_on_http_call_response", 5, false),
+    ("proxy_on_done", 1, true),
+    ("proxy_on_log", 1, false),
+    ("proxy_on_delete", 1, false),
+];
+
+/// The text of the module.
+pub fn guest_module() -> String {
+    let mut text = String::from("(module\n");
+    let functions = FUNCTIONS.iter().map(|function| ("env", function));
+    let wasi = WASI_FUNCTIONS.iter().map(|function| ("wasi_snapshot_preview1", function));
+    let functions: Vec<_> = functions.chain(wasi).collect();
+    for (module, (name, parameters)) in &functions {
+        let types: String = parameters.chars().map(|kind| format!(" {}", wide(kind))).collect();
+        let _ = writeln!(
+            text,
+            "(import \"{module}\" \"{name}\" (func ${name} (param{types}) (result i32)))"
+        );
+    }
+    text.push_str(&memory());
+    text.push_str("(func $run (local $at i32) (local $function i32)\n(loop $next\n");
+    text.push_str("(if (i32.ge_u (local.get $at) (global.get $end)) (then return))\n");
+    let count = functions.len();
+    let _ = writeln!(
+        text,
+        "(local.set $function (i32.rem_u (i32.load8_u offset={SCRIPT_AT} (local.get $at)) (i32.const {count})))"
+    );
+    text.push_str("(local.set $at (i32.add (local.get $at) (i32.const 1)))\n");
+    for (index, (_, (name, parameters))) in functions.iter().enumerate() {
+        let _ = writeln!(
+            text,
+            "(if (i32.eq (local.get $function) (i32.const {index})) (then (drop (call ${name}{})) (local.set $at (i32.add (local.get $at) (i32.const {})))))",
+            arguments(parameters),
+            parameters.len()
+        );
+    }
+    text.push_str("(br $next)))\n");
+    text.push_str(&callbacks());
+    text + ")"
+}
+
+fn wide(kind: char) -> &'static str {
+    match kind {
+        'l' => "i64",
+        _ => "i32",
+    }
+}
+
+fn arguments(parameters: &str) -> String {
+    let arguments = parameters.chars().enumerate().map(|(at, kind)| {
+        let value = format!("(call $value (i32.add (local.get $at) (i32.const {at})))");
+        match kind {
+            'l' => format!(" (i64.extend_i32_s {value})"),
+            _ => format!(" {value}"),
+        }
+    });
+    arguments.collect()
+}
+
+/// The memory with its data, its allocator, and the function that reads an argument.
+fn memory() -> String {
+    let mut text = format!(
+        "(memory (export \"memory\") 2)\n(global $heap (mut i32) (i32.const {HEAP_AT}))\n(global $end (mut i32) (i32.const 0))\n"
+    );
+    for (index, content) in TEXTS.iter().enumerate() {
+        let at = TEXTS_AT + 16 * index;
+        let _ = writeln!(text, "(data (i32.const {at}) \"{content}\")");
+    }
+    let _ = writeln!(text, "(data (i32.const {PAIRS_AT}) \"{PAIRS}\")");
+    let bytes = values().into_iter().flat_map(u32::to_le_bytes);
+    let bytes: String = bytes.map(|byte| format!("\\{byte:02x}")).collect();
+    let _ = writeln!(text, "(data (i32.const {VALUES_AT}) \"{bytes}\")");
+    let _ = writeln!(
+        text,
+        "(func $value (param $at i32) (result i32) (i32.load offset={VALUES_AT} (i32.mul (i32.load8_u offset={SCRIPT_AT} (local.get $at)) (i32.const 4))))"
+    );
+    // The heap begins again instead of growing, so that results overwrite each other.
+    let _ = writeln!(
+        text,
+        "(func (export \"malloc\") (param $size i32) (result i32) (local $at i32)
+            (local.set $at (global.get $heap))
+            (if (i32.gt_u (i32.add (local.get $at) (local.get $size)) (i32.const {MEMORY_BYTES}))
+                (then (local.set $at (i32.const {HEAP_AT}))))
+            (global.set $heap (i32.add (local.get $at) (local.get $size)))
+            (local.get $at))"
+    );
+    text
+}
+
+/// What an argument stands for: small numbers, texts and their lengths, places in the script and in the heap, limits.
+fn values() -> [u32; 256] {
+    std::array::from_fn(|index| {
+        let index = index as u32;
+        match index {
+            0..64 => index,
+            64..80 => TEXTS_AT as u32 + 16 * (index - 64),
+            80 => PAIRS_AT as u32,
+            // The size of the map.
+            81 => 28 + 39,
+            82..128 => HEAP_AT as u32 + 64 * (index - 82),
+            128..224 => SCRIPT_AT as u32 + index - 128,
+            224 => MEMORY_BYTES,
+            225 => MEMORY_BYTES - 1,
+            226 => MEMORY_BYTES - 4,
+            227 => i32::MAX as u32,
+            228 => 1 << 31,
+            229..240 => 1 << (index - 220),
+            _ => index.wrapping_sub(256),
+        }
+    })
+}
+
+fn callbacks() -> String {
+    let mut text = String::from(
+        "(func (export \"proxy_abi_version_0_2_1\"))\n(func (export \"proxy_on_context_create\") (param i32 i32))\n",
+    );
+    // The first piece of the body is the script: the host allocates it where the interpreter reads it.
+    let _ = writeln!(
+        text,
+        "(func (export \"proxy_on_request_body\") (param $context i32) (param $size i32) (param $ends i32) (result i32)
+            (global.set $heap (i32.const {SCRIPT_AT}))
+            (drop (call $proxy_get_buffer_bytes (i32.const 0) (i32.const 0) (local.get $size) (i32.const 0) (i32.const 4)))
+            (global.set $heap (i32.const {HEAP_AT}))
+            (global.set $end (local.get $size))
+            (call $run) (i32.const 0))"
+    );
+    for (name, parameters, has_result) in CALLBACKS {
+        let types = " i32".repeat(parameters);
+        let result = ["", "(result i32)"][usize::from(has_result)];
+        let value = ["", "(i32.const 0)"][usize::from(has_result && name != "proxy_on_done")];
+        let value = if name == "proxy_on_done" { "(i32.const 1)" } else { value };
+        let _ = writeln!(
+            text,
+            "(func (export \"{name}\") (param{types}) {result} (call $run) {value})"
+        );
+    }
+    text
+}
