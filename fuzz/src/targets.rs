@@ -97,10 +97,7 @@ pub const TARGETS: &[FuzzTarget] = &[
     },
     FuzzTarget {
         name: "plugin_calls",
-        sources: &[
-            "crates/wasm/src/abi/",
-            "crates/wasm/src/guest_state/",
-        ],
+        sources: &["crates/wasm/src/abi/", "crates/wasm/src/guest_state/"],
         mutations: 60,
         run: plugin_calls::run,
     },

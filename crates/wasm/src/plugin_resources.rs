@@ -64,7 +64,7 @@ impl SharedInstanceResources {
         loop {
             let part;
             (part, rest) = rest.split_at(log_line_length(rest));
-            if !self.log_part(level, part) {
+            if !self.log_text(level, &printable_text(part)) {
                 let parts = 1 + rest.len().div_ceil(LOG_LINE_MAX);
                 let dropped = &self.counts.dropped_log_lines;
                 dropped.fetch_add(parts as u64, Ordering::Relaxed);
@@ -76,8 +76,24 @@ impl SharedInstanceResources {
         }
     }
 
+    /// Whether the limit has room for the text. It may be longer than a line, since a byte that cannot be printed takes three
+    /// in its place.
+    fn log_text(&self, level: PluginLogLevel, text: &str) -> bool {
+        let mut rest = text;
+        loop {
+            let line;
+            (line, rest) = rest.split_at(log_line_length(rest.as_bytes()));
+            if !self.log_line(level, line) {
+                return false;
+            }
+            if rest.is_empty() {
+                return true;
+            }
+        }
+    }
+
     /// Whether the limit has room for the line.
-    fn log_part(&self, level: PluginLogLevel, line: &[u8]) -> bool {
+    fn log_line(&self, level: PluginLogLevel, line: &str) -> bool {
         let admitted = lock(&self.log).admit(line.len(), Instant::now());
         let Some(dropped) = admitted else {
             return false;
@@ -87,16 +103,7 @@ impl SharedInstanceResources {
             let report = format!("{dropped} lines over the plugin's limit were dropped");
             self.environment.log(name, PluginLogLevel::Warn, &report);
         }
-        let text: String = String::from_utf8_lossy(line)
-            .chars()
-            .map(|character| match character {
-                '\t' => character,
-                '\n' | '\r' => ' ',
-                control if control.is_control() => char::REPLACEMENT_CHARACTER,
-                _ => character,
-            })
-            .collect();
-        self.environment.log(name, level, &text);
+        self.environment.log(name, level, line);
         true
     }
 
@@ -113,6 +120,18 @@ impl SharedInstanceResources {
     pub fn breaker(&self) -> MutexGuard<'_, TrapBreaker> {
         lock(&self.breaker)
     }
+}
+
+/// A line break as a space, and a replacement character for whatever else cannot be printed.
+fn printable_text(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    let printable = text.chars().map(|character| match character {
+        '\t' => character,
+        '\n' | '\r' => ' ',
+        control if control.is_control() => char::REPLACEMENT_CHARACTER,
+        _ => character,
+    });
+    printable.collect()
 }
 
 /// How much of a text is one line of the log: all of it, or at most [`LOG_LINE_MAX`] bytes that end with a whole

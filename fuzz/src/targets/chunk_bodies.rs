@@ -136,7 +136,8 @@ impl ReferenceDecoder<'_> {
     }
 
     fn token(&mut self) -> Option<()> {
-        let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        let is_token =
+            |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         (!self.take_while(is_token).is_empty()).then_some(())
     }
 
@@ -145,7 +146,9 @@ impl ReferenceDecoder<'_> {
     }
 
     fn literal(&mut self, text: &[u8]) -> Option<()> {
-        self.body[self.at..].starts_with(text).then(|| self.at += text.len())
+        self.body[self.at..]
+            .starts_with(text)
+            .then(|| self.at += text.len())
     }
 
     fn take_while(&mut self, is_taken: impl Fn(u8) -> bool) -> &[u8] {

@@ -49,7 +49,9 @@ pub fn run(input: &[u8]) {
             model = changed;
         }
         assert!(
-            !matches!(edit, PointerEdit::Set(_)) || result.is_err() || has_value(&ours, &document, &pointer),
+            !matches!(edit, PointerEdit::Set(_))
+                || result.is_err()
+                || has_value(&ours, &document, &pointer),
             "nothing is at {}",
             pointer.text()
         );

@@ -35,7 +35,7 @@ pub fn run(input: &[u8]) {
         return;
     };
     let values = DocumentValues {
-        kind: DocumentKind::Body,
+        kind: DocumentKind::Request,
         root: document.root(),
     };
     let ours = expression.json(&values).map_err(|error| error.to_string());
@@ -58,9 +58,10 @@ fn check_forms(expression: &Expression, values: &DocumentValues<'_>, ours: Optio
     let Some(value) = ours.and_then(|ours| serde_json::from_slice::<Value>(ours).ok()) else {
         return;
     };
-    let is_clock = expression.references().iter().any(|reference| {
-        format!("{reference:?}").contains("Now")
-    });
+    let is_clock = expression
+        .references()
+        .iter()
+        .any(|reference| format!("{reference:?}").contains("Now"));
     if is_clock {
         return;
     }

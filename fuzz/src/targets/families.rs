@@ -12,10 +12,10 @@ use headgate_task::family::{
 };
 use headgate_task::generic::GenericVideoRequest;
 use headgate_task::id::TaskId;
+use headgate_task::openai_video;
 use headgate_task::requested_format::RequestedVideoFormat;
 use headgate_task::state::TaskState;
-use headgate_task::status::{self, TaskStatus};
-use headgate_task::openai_video;
+use headgate_task::status::TaskStatus;
 use http::StatusCode;
 use serde_json::Value;
 use std::sync::LazyLock;

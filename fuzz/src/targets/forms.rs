@@ -32,7 +32,11 @@ pub fn run(input: &[u8]) {
     assert_eq!(summarise(&again), summarise(&form));
     let mut edits = JsonEdits::default();
     again.normalise(&mut edits);
-    assert!(edits.is_empty(), "the form is still ambiguous: {}", plain.escape_ascii());
+    assert!(
+        edits.is_empty(),
+        "the form is still ambiguous: {}",
+        plain.escape_ascii()
+    );
     check_removal(&again, &text);
 }
 
@@ -46,16 +50,24 @@ fn summarise(form: &MultipartForm) -> Vec<(String, Bytes, bool)> {
 fn check_ranges(form: &MultipartForm) {
     let mut end = 0;
     for part in form.parts() {
-        assert_eq!(end, part.whole.start, "a part begins where the last one ends");
+        assert_eq!(
+            end, part.whole.start,
+            "a part begins where the last one ends"
+        );
         let inside = [&part.written_name, &part.value];
         assert!(inside.iter().all(|range| {
-            part.whole.start <= range.start && range.start <= range.end && range.end <= part.whole.end
+            part.whole.start <= range.start
+                && range.start <= range.end
+                && range.end <= part.whole.end
         }));
         assert!(part.written_name.end <= part.value.start);
         end = part.whole.end;
     }
     assert!(end <= form.body().len());
-    let named = form.parts().iter().all(|part| form.part(&part.name).is_some());
+    let named = form
+        .parts()
+        .iter()
+        .all(|part| form.part(&part.name).is_some());
     assert!(named, "a part is not found by its name");
 }
 

@@ -100,13 +100,22 @@ fn check_exchange(exchange: &LentExchange) {
         check_headers(&response.headers);
     }
     let hidden = exchange.request.headers.get("authorization");
-    assert_eq!(hidden.map(HeaderValue::as_bytes), Some(&b"Bearer secret"[..]));
+    assert_eq!(
+        hidden.map(HeaderValue::as_bytes),
+        Some(&b"Bearer secret"[..])
+    );
 }
 
 /// Headers keep to the limits, a hidden one aside.
 fn check_headers(headers: &HeaderMap) {
-    assert!(headers.len() <= HEADERS_MAX + 1, "{} headers", headers.len());
-    let sizes = headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+    assert!(
+        headers.len() <= HEADERS_MAX + 1,
+        "{} headers",
+        headers.len()
+    );
+    let sizes = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len());
     assert!(sizes.sum::<usize>() <= HEADER_BYTES_MAX + 100);
 }
 
@@ -134,7 +143,11 @@ fn exchange() -> LentExchange {
             scheme: "https".into(),
             authority: "gate.example".into(),
             path: "/v1/chat?trace=1".into(),
-            headers: headers(&[("x-a", "1"), ("x-a", "2"), ("authorization", "Bearer secret")]),
+            headers: headers(&[
+                ("x-a", "1"),
+                ("x-a", "2"),
+                ("authorization", "Bearer secret"),
+            ]),
             ..PluginRequestHead::default()
         },
         request_trailers: Some(Box::new(headers(&[("x-t", "1")]))),

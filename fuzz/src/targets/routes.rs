@@ -36,16 +36,25 @@ fn lookup(name: &str) -> Option<String> {
 }
 
 fn check_problems(text: &str, invalid: &InvalidConfig) {
-    assert!(!invalid.problems.is_empty(), "an invalid file has a problem");
+    assert!(
+        !invalid.problems.is_empty(),
+        "an invalid file has a problem"
+    );
     let lines = text.split('\n').count();
     for problem in &invalid.problems {
-        assert!(problem.line as usize <= lines + 1, "{problem:?} of {lines} lines");
+        assert!(
+            problem.line as usize <= lines + 1,
+            "{problem:?} of {lines} lines"
+        );
         assert!(!problem.reason.is_empty(), "{problem:?}");
         assert_eq!(problem.line == 0, problem.column == 0, "{problem:?}");
     }
     let printed = invalid.to_string();
     assert!(!printed.is_empty());
     if !text.contains("sk-fuzz") {
-        assert!(!printed.contains("sk-fuzz"), "a secret is printed: {printed}");
+        assert!(
+            !printed.contains("sk-fuzz"),
+            "a secret is printed: {printed}"
+        );
     }
 }

@@ -38,7 +38,12 @@ pub fn run(input: &[u8]) {
             continue;
         };
         let expected = reference.is_valid(&value);
-        assert_eq!(compiled.accepts(&document), expected, "{}", body.escape_ascii());
+        assert_eq!(
+            compiled.accepts(&document),
+            expected,
+            "{}",
+            body.escape_ascii()
+        );
         let violations = find_violations([&compiled], &document, VIOLATIONS_MAX);
         assert_eq!(violations.is_empty(), expected, "{violations:?}");
         for violation in violations {

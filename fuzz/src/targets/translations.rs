@@ -41,7 +41,11 @@ pub fn run(input: &[u8]) {
     };
     let whole = translate(pair, &[stream]);
     for pieces in cuts(stream) {
-        assert_eq!(bytes(&translate(pair, &pieces).0), bytes(&whole.0), "the stream in pieces");
+        assert_eq!(
+            bytes(&translate(pair, &pieces).0),
+            bytes(&whole.0),
+            "the stream in pieces"
+        );
     }
     check_events(pair, &whole.0);
     check_second_reading(pair, &whole);
@@ -49,7 +53,11 @@ pub fn run(input: &[u8]) {
     let mut ledger = Ledger::default();
     if let Ok(translated) = translate_response(pair, &body, &context(), &mut ledger) {
         let parsed = serde_json::from_slice::<Value>(&translated);
-        assert!(parsed.is_ok_and(|body| body.is_object()), "{}", translated.escape_ascii());
+        assert!(
+            parsed.is_ok_and(|body| body.is_object()),
+            "{}",
+            translated.escape_ascii()
+        );
     }
 }
 
@@ -90,11 +98,22 @@ fn check_events(pair: ProtocolPair, events: &[SseEvent]) {
             }
         }
     }
-    let starts = events.iter().filter(|event| is_named(event, b"message_start"));
+    let starts = events
+        .iter()
+        .filter(|event| is_named(event, b"message_start"));
     assert!(starts.count() <= 1, "a stream has one start");
-    let ends = [&b"message_stop"[..], b"response.completed", b"response.incomplete"];
-    let end = events.iter().position(|event| ends.iter().any(|end| is_named(event, end)));
-    assert!(end.is_none_or(|at| at + 1 == events.len()), "an event follows the end");
+    let ends = [
+        &b"message_stop"[..],
+        b"response.completed",
+        b"response.incomplete",
+    ];
+    let end = events
+        .iter()
+        .position(|event| ends.iter().any(|end| is_named(event, end)));
+    assert!(
+        end.is_none_or(|at| at + 1 == events.len()),
+        "an event follows the end"
+    );
 }
 
 fn is_named(event: &SseEvent, name: &[u8]) -> bool {
@@ -107,7 +126,9 @@ fn check_second_reading(pair: ProtocolPair, (events, is_read): &(Vec<SseEvent>, 
         return;
     }
     let channel = pair.caller.provider_format();
-    let callers = CALLERS.iter().filter(|caller| caller.provider_format() != channel);
+    let callers = CALLERS
+        .iter()
+        .filter(|caller| caller.provider_format() != channel);
     for caller in callers {
         let caller = *caller;
         let again = ProtocolPair { caller, channel };

@@ -246,6 +246,20 @@ async fn logs_have_levels_and_printable_characters() {
 }
 
 #[tokio::test]
+async fn a_line_keeps_its_limit_whatever_its_bytes_are_printed_as() {
+    let code = r#"
+        (memory.fill (i32.const 2048) (i32.const 1) (i32.const 4096))
+        (call $ok (call $log (i32.const 2) (i32.const 2048) (i32.const 4096)))"#;
+    let (plugin, environment) = started(&on_request_headers(code)).await;
+    let mut stream = plugin.open_stream().await.unwrap();
+    let step = stream.on_request_headers(&mut request(&[]), true).await;
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
+    let lines = environment.messages();
+    assert!(lines.iter().all(|line| line.len() <= 4096));
+    assert_eq!(lines.concat(), "\u{fffd}".repeat(4096));
+}
+
+#[tokio::test]
 async fn wasi_has_outputs_clocks_and_random_numbers_only() {
     let body = r#"
         (func $write (param i32 i32 i32) (call $is (call $fd_write (local.get 0)

@@ -102,10 +102,15 @@ const CALLBACKS: [(&str, usize, bool); 6] = [
 pub fn guest_module() -> String {
     let mut text = String::from("(module\n");
     let functions = FUNCTIONS.iter().map(|function| ("env", function));
-    let wasi = WASI_FUNCTIONS.iter().map(|function| ("wasi_snapshot_preview1", function));
+    let wasi = WASI_FUNCTIONS
+        .iter()
+        .map(|function| ("wasi_snapshot_preview1", function));
     let functions: Vec<_> = functions.chain(wasi).collect();
     for (module, (name, parameters)) in &functions {
-        let types: String = parameters.chars().map(|kind| format!(" {}", wide(kind))).collect();
+        let types: String = parameters
+            .chars()
+            .map(|kind| format!(" {}", wide(kind)))
+            .collect();
         let _ = writeln!(
             text,
             "(import \"{module}\" \"{name}\" (func ${name} (param{types}) (result i32)))"
@@ -222,7 +227,11 @@ fn callbacks() -> String {
         let types = " i32".repeat(parameters);
         let result = ["", "(result i32)"][usize::from(has_result)];
         let value = ["", "(i32.const 0)"][usize::from(has_result && name != "proxy_on_done")];
-        let value = if name == "proxy_on_done" { "(i32.const 1)" } else { value };
+        let value = if name == "proxy_on_done" {
+            "(i32.const 1)"
+        } else {
+            value
+        };
         let _ = writeln!(
             text,
             "(func (export \"{name}\") (param{types}) {result} (call $run) {value})"
