@@ -17,7 +17,7 @@ export PATH="$PWD/.clients/node/node_modules/.bin:$PATH"
 . tests/counting.sh
 . tests/stages.sh
 
-STAGES="fmt build set-up plugins gateway compile clippy cargo budget demo clients deploy docs"
+STAGES="fmt audit build set-up plugins gateway compile clippy cargo budget demo clients deploy docs"
 target=${CARGO_TARGET_DIR:-target}
 programs=$(mkdir -p "$target/ci/programs" && cd "$target/ci/programs" && pwd)
 program=$programs/headgate
@@ -147,6 +147,9 @@ run_clients() { HEADGATE_PROGRAM=$program tests/clients/run.sh $addresses; }
 # Prints how many blocks of the documentation were run, and which are not.
 show_docs() { sed -n '/^not run: \|^ *[0-9]* [a-z]*: /p' "$1"; }
 
+# Prints what was left out.
+show_audit() { grep '^audit: ' "$1"; }
+
 tools() {
     run set-up count_nothing set_up || return
     # Before the gateway's own tests, which run the modules that this stage builds.
@@ -155,6 +158,7 @@ tools() {
 
 source_code() {
     run fmt count_one cargo fmt --all --check
+    run audit count_one deploy/audit.sh
     run build count_nothing build
     # Those who wait for the program have the processor when they need it.
     local niceness=10
