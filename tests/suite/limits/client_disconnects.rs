@@ -1,4 +1,6 @@
 //! Tests of callers that leave: the provider's work is ended at once, in every state.
+//!
+//! `HEADGATE_DISCONNECTS=10 cargo test --test suite limits::client_disconnects -- --nocapture` tries each state more often.
 
 use crate::harness::connection::StreamPiece;
 use crate::harness::upload_provider::Plan;
@@ -36,8 +38,11 @@ enum DisconnectMethod {
 
 #[tokio::test]
 async fn a_caller_that_leaves_ends_the_providers_work_at_once() {
+    let rounds = std::env::var("HEADGATE_DISCONNECTS");
+    let rounds: usize = rounds.map_or(1, |rounds| rounds.parse().unwrap());
     let world = TestSetup::start().await;
-    for protocol in PROTOCOLS {
+    let mut noticed = Vec::new();
+    for protocol in PROTOCOLS.repeat(rounds) {
         for state in [
             State::BeforeTheHead,
             State::AmidTheStream,
@@ -54,9 +59,18 @@ async fn a_caller_that_leaves_ends_the_providers_work_at_once() {
                     );
                     delays.push(delay_of_leaving(&world, protocol, state, way).await);
                 }
+                noticed.extend(delays);
             }
         }
     }
+    noticed.sort_unstable();
+    let count = noticed.len();
+    println!(
+        "{count} callers left: noticed by the provider after {} ms (median), {} ms (99 %), {} ms (longest)",
+        noticed[count / 2],
+        noticed[count * 99 / 100],
+        noticed[count - 1]
+    );
     let open = async || (world.simulator.open().await == 0).then_some(());
     eventually("the end of all work", open).await;
     let idle = async || {

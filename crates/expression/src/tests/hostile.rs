@@ -89,18 +89,14 @@ fn random_expressions_stay_within_their_steps() {
 
 #[test]
 fn work_beyond_the_steps_is_refused() {
-    let list = |count: usize, of: &str| format!("[{}]", vec![of; count].join(","));
-    let repeated = |rounds, elements| {
-        let text = format!(
-            "{}.all(n, size({}) == {elements})",
-            list(rounds, "1"),
-            list(elements, "n")
-        );
-        let expression = Expression::compile(&text, EvaluationPhase::Body).unwrap();
-        expression.is_true(&RecordedExchange::default())
+    let text = format!("json(\"/l\").all(n, size([{}]) == 60)", ["n"; 60].join(","));
+    let expression = Expression::compile(&text, EvaluationPhase::Body).unwrap();
+    let is_true_of = |elements: usize| {
+        let list = vec!["1"; elements].join(",");
+        expression.is_true(&RecordedExchange::with_body(&format!("{{\"l\":[{list}]}}")))
     };
-    assert!(repeated(10, 10).unwrap());
-    let error = repeated(120, 100).unwrap_err();
+    assert!(is_true_of(10).unwrap());
+    let error = is_true_of(1_000).unwrap_err();
     let expected = format!("the evaluation takes more than {STEPS} steps");
     assert!(error.message.contains(&expected), "{}", error.message);
 }
