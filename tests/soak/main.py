@@ -32,6 +32,7 @@ from sessions import Sessions
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = (text_requests, file_requests, video_requests, client_faults)
 SCENARIOS = [row for module in MODULES for row in module.SCENARIOS]
+LULL_SAMPLES = 5
 # Requests of a scenario on average.
 REQUESTS_PER_SCENARIO = 1.6
 SCENARIOS_AT_ONCE_MAX = 400
@@ -183,9 +184,19 @@ class Run:
             names = ("headgate_in_flight", "headgate_websockets")
             if left := await end_checks.await_zero(self.sampler, names, 15):
                 self.problems.append(f"not 0 in a lull after {time.monotonic() - self.started:.0f} s: {left}")
-            for _ in range(3):
+            for _ in range(LULL_SAMPLES):
+                await self._trickle()
                 await asyncio.sleep(1)
                 await self.sampler.take(is_lull=True)
+
+    async def _trickle(self):
+        """A few requests, one after the other: an allocator returns what is free only when its threads use it."""
+        for _ in range(4):
+            for _ in range(8):
+                with contextlib.suppress(Abandon):
+                    await text_requests.small_chat(self.caller)
+            # The next connection may be another worker's.
+            self.caller.gateway.close()
 
     def _progress(self):
         newest = self.gateway.newest

@@ -86,6 +86,16 @@ class Redis:
         with open(self.folder / "redis.log", "ab") as log:
             self.process = subprocess.Popen(["redis-server", *options], stdout=log, stderr=log)
         await await_port(self.port)
+        while not await self._is_ready():
+            await asyncio.sleep(0.1)
+
+    async def _is_ready(self):
+        """Whether it has read its file: until then it refuses commands."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(b"PING\r\n")
+        reply = await reader.readline()
+        writer.close()
+        return reply.startswith(b"+PONG")
 
     def pause(self):
         self.process.send_signal(signal.SIGSTOP)

@@ -36,6 +36,11 @@ async def chat(caller):
     await caller.call(f"chat {model}", "POST", CHAT, chat_body(caller, model), key=key)
 
 
+async def small_chat(caller):
+    body = {"model": "demo-small", "messages": [{"role": "user", "content": QUESTION}]}
+    await caller.call("chat, in a lull", "POST", CHAT, body)
+
+
 async def chat_stream(caller):
     model = caller.random.choice(ANY_CHAT)
     events = caller.random.choice(("events=20", "events=60; pace=20ms", "events=8; event_bytes=20000"))
