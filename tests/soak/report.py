@@ -65,8 +65,8 @@ def _print_latencies(ledger):
 def _print_slopes(gateway):
     """Prints the slopes of each process, and returns those that are too steep."""
     verdicts, judged = [], 0
-    print("\n| process | quantity             |    first |     last | in 10 minutes | limit |")
-    print("|--------:|----------------------|---------:|---------:|--------------:|------:|")
+    print("\n| process | quantity             |    first |     last |   in 10 minutes | limit |")
+    print("|--------:|----------------------|---------:|---------:|----------------:|------:|")
     for generation in gateway.generations:
         found = slopes(generation)
         if found is None:
@@ -76,7 +76,7 @@ def _print_slopes(gateway):
         judged += 1
         for it in found:
             mark = " exceeded" if it.is_exceeded else ""
-            values = f"{it.first:8.2f} | {it.last:8.2f} | {it.per_ten_minutes:+13.2f} | {it.limit:5.1f}"
+            values = f"{it.first:8.2f} | {it.last:8.2f} | {it.per_ten_minutes:+7.2f} ± {it.error:5.2f} | {it.limit:5.1f}"
             print(f"| {generation.number:7} | {it.quantity:20} | {values} |{mark}")
             if it.is_exceeded:
                 verdicts.append(f"{it.quantity} of process {generation.number} grows by {it.per_ten_minutes:.2f} in 10 minutes")

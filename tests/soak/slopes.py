@@ -1,12 +1,13 @@
-"""Slopes of the samples of each process, fitted to its lulls, and which of them are too steep."""
+"""Slopes of the samples of each process, and which of them are too steep."""
 
 from dataclasses import dataclass
+from math import sqrt
 
 MEGABYTE = 1 << 20
 TEN_MINUTES = 600.0
 # The first part of the life of a process, in which caches and pools fill.
 WARM_UP_SHARE, WARM_UP_SECONDS_MIN = 0.2, 60.0
-LULLS_MIN = 5
+WINDOWS_MIN = 5
 # Quantity, its unit, the limit in units per ten minutes, and the growth in units that is noise however steep it is.
 QUANTITIES = [
     ("memory", MEGABYTE, 1.0, 1.0),
@@ -22,29 +23,39 @@ class Slope:
     first: float
     last: float
     per_ten_minutes: float
-    growth: float
+    # The standard error of the slope.
+    error: float
     limit: float
     is_exceeded: bool
 
 
-def lull_minima(samples):
-    """The time and the smallest values of each lull."""
-    lulls, current = [], []
-    for taken in [*samples, {"is_lull": False}]:
-        if taken["is_lull"]:
-            current.append(taken)
-        elif current:
-            lulls.append({name: min(it[name] for it in current) for name in ("at", *(row[0] for row in QUANTITIES))})
+def windows(samples):
+    """The samples up to the end of each lull, from the end of the one before."""
+    found, current = [], []
+    for taken, after in zip(samples, [*samples[1:], {"is_lull": False}]):
+        current.append(taken)
+        if taken["is_lull"] and not after["is_lull"]:
+            found.append(current)
             current = []
-    return lulls
+    return found
+
+
+def lowest(window, quantity):
+    """The time and the value of the lowest sample: of memory in the whole window, as an allocator returns what is free only
+    now and then; of anything else in the lull, in which nothing is open."""
+    candidates = window if quantity == "memory" else [it for it in window if it["is_lull"]]
+    found = min(candidates, key=lambda it: it[quantity])
+    return found["at"], found[quantity]
 
 
 def fit(points):
-    """The slope of a line by least squares."""
+    """The slope of a line by least squares, and its standard error."""
     mean_x = sum(x for x, _ in points) / len(points)
     mean_y = sum(y for _, y in points) / len(points)
     spread = sum((x - mean_x) ** 2 for x, _ in points)
-    return sum((x - mean_x) * (y - mean_y) for x, y in points) / spread if spread else 0.0
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
+    rest = sum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in points)
+    return slope, sqrt(rest / (len(points) - 2) / spread)
 
 
 def slopes(generation):
@@ -53,15 +64,16 @@ def slopes(generation):
         return None
     begin, end = generation.samples[0]["at"], generation.samples[-1]["at"]
     warm = begin + max(WARM_UP_SECONDS_MIN, WARM_UP_SHARE * (end - begin))
-    lulls = [lull for lull in lull_minima(generation.samples) if lull["at"] >= warm]
-    if len(lulls) < LULLS_MIN:
+    judged = [window for window in windows(generation.samples) if window[0]["at"] >= warm]
+    if len(judged) < WINDOWS_MIN:
         return None
-    span = lulls[-1]["at"] - lulls[0]["at"]
-    found = []
-    for quantity, unit, limit, noise in QUANTITIES:
-        slope = fit([(lull["at"], lull[quantity] / unit) for lull in lulls])
-        per_ten_minutes, growth = slope * TEN_MINUTES, slope * span
-        exceeded = per_ten_minutes > limit and growth > noise
-        first, last = lulls[0][quantity] / unit, lulls[-1][quantity] / unit
-        found.append(Slope(quantity, first, last, per_ten_minutes, growth, limit, exceeded))
-    return found
+    return [_slope(judged, *row) for row in QUANTITIES]
+
+
+def _slope(judged, quantity, unit, limit, noise):
+    """A slope is too steep if it is beyond the limit by more than twice its standard error."""
+    points = [(at, value / unit) for at, value in (lowest(window, quantity) for window in judged)]
+    slope, error = (it * TEN_MINUTES for it in fit(points))
+    growth = slope / TEN_MINUTES * (points[-1][0] - points[0][0])
+    is_exceeded = slope - 2 * error > limit and growth > noise
+    return Slope(quantity, points[0][1], points[-1][1], slope, error, limit, is_exceeded)
