@@ -87,11 +87,10 @@ fn the_page_about_reliability_has_every_planted_fault_and_tests_that_exist() {
 
 /// Whether there is a test of this path: `suite::…` is an integration test, `headgate_core::…` a unit test.
 fn exists(files: &[TextFile], path: &str) -> bool {
-    let mut parts = path.split("::");
-    let (Some(program), Some(name)) = (parts.next(), parts.next_back()) else {
+    let parts: Vec<&str> = path.split("::").collect();
+    let [program, modules @ .., name] = &parts[..] else {
         return false;
     };
-    let modules: Vec<&str> = parts.collect();
     let folder = match program.strip_prefix("headgate_") {
         Some(own) => format!("crates/{own}/src/"),
         None => "tests/suite/".to_owned(),
