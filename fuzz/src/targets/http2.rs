@@ -1,9 +1,13 @@
-//! The inspector of HTTP/2 connections: pieces change nothing, well-formed frames pass unchanged, memory is bounded.
+//! The inspector of HTTP/2 connections: pieces change nothing, well-formed heads pass unchanged, others are marked.
 
 use crate::input::cuts;
-use headgate_http2_inspection::Http2Inspector;
+use headgate_http2_inspection::{Http2Inspector, MALFORMED};
 
 const LIST_BYTES_MAX: usize = 4 << 10;
+/// Longest path and value of the requests that the target makes, in bytes.
+const FIELD_BYTES_MAX: usize = 100;
+/// `:method: GET`, `:scheme: https`, `:authority: a`.
+const PSEUDO_FIELDS: &[u8] = b"\x82\x87\x01\x01a";
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// How much may follow a piece of the client's in its place: frames of an open header block, and what is appended to it.
 const HELD_BYTES_MAX: usize = 64 << 10;
@@ -26,6 +30,55 @@ pub fn run(input: &[u8]) {
     }
     assert!(whole.passed.len() <= 2 * connection.len() + HELD_BYTES_MAX);
     assert!(whole.passed.starts_with(PREFACE));
+    check_fields(input);
+}
+
+/// A request whose path and whose header value are the first two lines of the input, and another one that has both from the
+/// dynamic table, pass unchanged if they are well-formed, and are marked if not.
+fn check_fields(input: &[u8]) {
+    let mut lines = input.split(|byte| *byte == b'\n');
+    let [path, value] = std::array::from_fn(|_| {
+        let line = lines.next().unwrap_or_default();
+        &line[..line.len().min(FIELD_BYTES_MAX)]
+    });
+    let is_path = path.first() == Some(&b'/')
+        && path
+            .iter()
+            .all(|byte| (b'!'..).contains(byte) && !b"#\x7f".contains(byte));
+    let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    let is_value = !is_blank(value.first()) && !is_blank(value.last());
+    let literals = [literal(b":path", path), literal(b"x-a", value)].concat();
+    let frames = [
+        frame(4, 0, 0, b""),
+        frame(1, 5, 1, &[PSEUDO_FIELDS, &literals].concat()),
+        // The newest entries of the table.
+        frame(1, 5, 3, &[PSEUDO_FIELDS, b"\xbf\xbe"].concat()),
+    ];
+    let connection = [PREFACE, &frames.concat()].concat();
+    let passed = inspect(&[&connection]).passed;
+    match is_path && is_value {
+        true => assert_eq!(passed, connection, "well-formed heads pass unchanged"),
+        false => {
+            let marks = passed
+                .windows(MALFORMED.len())
+                .filter(|window| *window == MALFORMED.as_bytes());
+            assert_eq!(marks.count(), 2, "both heads are marked");
+        }
+    }
+}
+
+/// A literal field that is added to the table. Name and value are below 127 bytes.
+fn literal(name: &[u8], value: &[u8]) -> Vec<u8> {
+    let (name_bytes, value_bytes) = (name.len() as u8, value.len() as u8);
+    [&[0x40, name_bytes], name, &[value_bytes], value].concat()
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+    frame.extend_from_slice(&[kind, flags]);
+    frame.extend_from_slice(&stream.to_be_bytes());
+    frame.extend_from_slice(payload);
+    frame
 }
 
 fn inspect(pieces: &[&[u8]]) -> InspectedConnection {

@@ -66,7 +66,7 @@ fn check_forgeries(random: &mut InputRandom, id: &str) {
     let at = random.below(id.len());
     let mut forged = id.as_bytes().to_vec();
     forged[at] ^= 1 << random.below(7);
-    let cut = id[..at].as_bytes().to_vec();
+    let cut = id.as_bytes()[..at].to_vec();
     let longer = [id.as_bytes(), &[b'a' + (at % 26) as u8]].concat();
     for forged in [forged, cut, longer] {
         if let Ok(forged) = std::str::from_utf8(&forged) {
