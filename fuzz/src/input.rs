@@ -1,6 +1,7 @@
-//! How a target reads its input: the parts of it, and the pieces in which a part arrives.
+//! How a target reads its input and the JSON that comes of it: parts, pieces in which a part arrives, values.
 
 use crate::mutation::InputRandom;
+use serde_json::Value;
 
 /// The line between two parts of an input.
 const SEPARATOR: &[u8] = b"\n--\n";
@@ -35,6 +36,18 @@ pub fn cuts(bytes: &[u8]) -> [Vec<&[u8]>; 3] {
         random_pieces(&mut random, bytes, 5),
         random_pieces(&mut random, bytes, 90),
     ]
+}
+
+/// The value of a text that must be JSON; `None` if it has a number beyond doubles, for which serde_json has no value.
+///
+/// # Panics
+/// The text is no JSON.
+pub fn parse_json(text: &[u8]) -> Option<Value> {
+    match serde_json::from_slice(text) {
+        Ok(value) => Some(value),
+        Err(error) if error.to_string().contains("number out of range") => None,
+        Err(error) => panic!("{error}: {}", text.escape_ascii()),
+    }
 }
 
 fn random_pieces<'b>(random: &mut InputRandom, bytes: &'b [u8], size_max: usize) -> Vec<&'b [u8]> {

@@ -110,6 +110,7 @@ fn every_source_file_that_a_page_for_contributors_names_exists() {
     let named = Regex::new(r"`([\w/-]+\.rs)`").unwrap();
     let known: Vec<String> = files_below("tests")
         .into_iter()
+        .chain(files_below("fuzz"))
         .chain(sources())
         .map(|file| format!("/{}", short_path(&file.path)))
         .collect();
