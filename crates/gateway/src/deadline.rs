@@ -4,7 +4,7 @@
 //! call, for every request. A timer that is no longer waited for runs on, and serves a later wait of its thread: setting
 //! one takes more than a read of a socket.
 
-use pingora_timeout::fast_timeout::fast_sleep;
+use crate::timers::{self, fast_sleep};
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -112,7 +112,7 @@ impl WaitTimer {
 
 impl Drop for WaitTimer {
     fn drop(&mut self) {
-        let Some(running) = self.running.take() else {
+        let Some(running) = self.running.take().filter(|_| timers::are_reusable()) else {
             return;
         };
         // A thread that ends keeps no timers.

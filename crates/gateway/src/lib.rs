@@ -15,7 +15,12 @@ mod reply;
 mod request_id;
 mod routing_fault;
 pub mod service;
+#[cfg(feature = "simulation")]
+pub mod simulated_network;
+#[cfg(feature = "simulation")]
+pub mod simulation;
 mod subrequest;
+mod timers;
 #[cfg(feature = "otlp")]
 mod trace_export_service;
 mod unrouted_request;

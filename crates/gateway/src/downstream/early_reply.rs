@@ -7,10 +7,10 @@
 use super::accepted_websocket::AcceptedWebSocket;
 use super::http1::Http1ServerSession;
 use super::session::CallerSession;
+use crate::timers::fast_timeout;
 use bytes::Bytes;
 use headgate_core::filter::LocalReply;
 use http::header;
-use pingora_timeout::fast_timeout::fast_timeout;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::time::{Duration, Instant};

@@ -2,11 +2,11 @@
 
 use super::request_body_state::RequestBodyState;
 use super::{DownstreamSession, UpstreamWaitInterruption, incomplete};
+use crate::timers::fast_timeout;
 use headgate_core::filter::body_limit::too_large;
 use headgate_core::filter::body_stream::RequestBodySender;
 use headgate_observe::open_requests::{OpenRequest, WaitSide};
 use headgate_protocol::fault::Fault;
-use pingora_timeout::fast_timeout::fast_timeout;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Notices that a client has closed its connection while bytes that it sent wait to be read, which a read would not report.
 
+use crate::timers::fast_sleep;
 use pingora_core::protocols::Stream;
-use pingora_timeout::fast_timeout::fast_sleep;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

@@ -1,12 +1,12 @@
 //! A client's TCP connection below TLS and HTTP.
 
+use crate::timers::fast_sleep;
 use async_trait::async_trait;
 use pingora_core::protocols::raw_connect::ProxyDigest;
 use pingora_core::protocols::{
     GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
     TimingDigest, UniqueID, UniqueIDType,
 };
-use pingora_timeout::fast_timeout::fast_sleep;
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;

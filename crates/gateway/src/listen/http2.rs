@@ -4,9 +4,9 @@ mod connection;
 
 pub(crate) use connection::InspectedConnection;
 
+use crate::timers::fast_sleep;
 use headgate_http2_inspection::{Http2Inspector, OutputFrameTracker};
 use pingora_core::protocols::Stream;
-use pingora_timeout::fast_timeout::fast_sleep;
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::pin::Pin;

@@ -12,6 +12,7 @@ use crate::downstream::http1::Http1ServerSession;
 use crate::downstream::http1::connection::{Http1ConnectionLimits, Http1Service, serve_connection};
 use crate::downstream::http1::read_error::Http1ReadError;
 use crate::downstream::session::CallerSession;
+use crate::timers::fast_sleep;
 use crate::{fault_from, head};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -25,7 +26,6 @@ use pingora_core::apps::{HttpServerApp, HttpServerOptions, ReusedHttpStream, Ser
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::{ALPN, Stream};
 use pingora_core::server::ShutdownWatch;
-use pingora_timeout::fast_timeout::fast_sleep;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

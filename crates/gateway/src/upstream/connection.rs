@@ -4,9 +4,9 @@ use super::POOL_IDLE;
 use super::dial::UpstreamConnectionPool;
 use super::peer::UpstreamPeer;
 use super::session::UpstreamSession;
+use crate::timers::fast_timeout;
 use bytes::BytesMut;
 use pingora_core::protocols::Stream;
-use pingora_timeout::fast_timeout::fast_timeout;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -4,11 +4,15 @@ use super::http1::Http1Session;
 use super::idle_connections::IdleConnections;
 use super::peer::UpstreamPeer;
 use super::session::UpstreamSession;
+#[cfg(feature = "simulation")]
+use crate::simulated_network;
 use pingora_core::connectors::http::v2;
 use pingora_core::connectors::{ConnectorOptions, TransportConnector};
-use pingora_core::protocols::ALPN;
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_core::protocols::http::v2::client::Http2Session;
+use pingora_core::protocols::{ALPN, Stream};
+#[cfg(feature = "simulation")]
+use pingora_core::upstreams::peer::Peer;
 use pingora_error::Error;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -80,7 +84,7 @@ impl UpstreamConnectionPool {
     /// A new connection, with TLS if the peer has it.
     pub async fn dial(&self, peer: &UpstreamPeer) -> Result<UpstreamSession, Box<Error>> {
         let stream = match may_be_h2(peer) {
-            false => CONNECTOR.new_stream(peer).await?,
+            false => connect(peer).await?,
             true => match self.h2().new_http_session(peer).await? {
                 HttpSession::H2(session) => return Ok(UpstreamSession::Http2(Box::new(session))),
                 HttpSession::H1(session) => session.into_inner(),
@@ -92,7 +96,7 @@ impl UpstreamConnectionPool {
 
     /// A new connection of HTTP/1.1, with TLS if the peer has it.
     pub async fn dial_http1(&self, peer: &UpstreamPeer) -> Result<UpstreamSession, Box<Error>> {
-        let stream = CONNECTOR.new_stream(&peer.with_http1_only()).await?;
+        let stream = connect(&peer.with_http1_only()).await?;
         Ok(UpstreamSession::Http1(Http1Session::new(stream)))
     }
 
@@ -123,6 +127,17 @@ impl UpstreamConnectionPool {
             v2::Connector::new(Some(options))
         })
     }
+}
+
+/// Makes a connection, with TLS if the peer has it.
+async fn connect(peer: &UpstreamPeer) -> Result<Stream, Box<Error>> {
+    #[cfg(feature = "simulation")]
+    if let Some(address) = peer.address().as_inet()
+        && let Some(simulated) = Box::pin(simulated_network::connect(*address)).await
+    {
+        return simulated;
+    }
+    CONNECTOR.new_stream(peer).await
 }
 
 /// Tries candidates in order; the next one starts after `HEAD_START`, or as soon as one fails. The first success
