@@ -79,7 +79,7 @@ build() {
     for built in headgate headgate-budget bare-pingora; do ln -f "$target/ci/$built" "$programs/$built" || return; done
 }
 
-compile() { checked test --no-run --lib --test tidy --test suite; }
+compile() { checked test --no-run --lib --test tidy --test simulation --test suite; }
 
 # no_warnings STAGE: fails if the compiler had one, and prints all.
 no_warnings() {
@@ -95,7 +95,7 @@ gateway() { checked build --no-default-features --lib --bin headgate --examples 
 # alone; a real defect fails again. Their names are printed in any case.
 run_cargo() {
     local code=0 names count
-    checked test --no-fail-fast --lib --test tidy || code=1
+    checked test --no-fail-fast --lib --test tidy --test simulation || code=1
     checked test --test suite -- --test-threads "$threads" || code=1
     if [ "$code" = 0 ]; then return; fi
     names=$(may_try_again "$FOLDER/cargo.log") || return 1
