@@ -131,7 +131,8 @@ def _channels(at, revision):
             ["chat", "messages", "responses", "image_edit"],
             {"demo-faulty": large},
             health={"consecutive_failures": 0},
-            timeouts=quick,
+            # The simulated provider may be slow on a busy machine.
+            timeouts={"first_byte": "5s", "idle": "5s"},
         ),
     }
     for family, path, model, credential in VENDORS:

@@ -134,6 +134,8 @@ class Run:
         operations.cancel()
         samples.cancel()
         await asyncio.gather(operations, samples, return_exceptions=True)
+        # The last file may have been an invalid one.
+        self.operators.write()
         await self._lull()
 
     def end_early(self):
@@ -187,7 +189,9 @@ class Run:
             for _ in range(LULL_SAMPLES):
                 await self._trickle()
                 await asyncio.sleep(1)
-                await self.sampler.take(is_lull=True)
+                self.sampler.is_lull = True
+                await self.sampler.take()
+            self.sampler.is_lull = False
 
     async def _trickle(self):
         """A few requests, one after the other: an allocator returns what is free only when its threads use it."""

@@ -62,16 +62,18 @@ class Sampler:
     def __init__(self, caller, gateway, started, provider_ports):
         self.caller, self.gateway, self.started, self.provider_ports = caller, gateway, started, provider_ports
         self.problems = []
+        # Whether nothing is open, so that what is left counts.
+        self.is_lull = False
         self.metrics = {}
         self.series = {}
 
-    async def take(self, is_lull=False):
+    async def take(self):
         """Adds a sample to each generation that runs. Reads the metrics of the newest."""
         self.gateway.reap()
         inodes = provider_inodes(self.provider_ports)
         for generation in self.gateway.generations:
             if generation.exited is None and (taken := sample(generation.pid, self.started, inodes)):
-                taken["is_lull"] = is_lull
+                taken["is_lull"] = self.is_lull
                 generation.samples.append(taken)
         try:
             response = await self.caller.admin_page("GET", "/metrics")
