@@ -9,6 +9,8 @@ from configuration import ADMIN_KEY, render
 
 # Codes that an unreachable store explains: what needs a record or an id is refused, and nothing else.
 STORE_CODES = ("503", "529", "overloaded", "check_unavailable")
+# What a client sends at the moment of the close meets a closed socket, and the reset takes the closing frame with it.
+UPGRADE_CODES = ("closed 1001", "ConnectionResetError")
 PROVIDER_CODES = (
     "502",
     "503",
@@ -148,7 +150,7 @@ class Operators:
     async def upgrade(self):
         """Replaces the process; WebSockets are told to connect again, and connections without a request are closed."""
         async with self.exclusive:
-            window = self.caller.ledger.open_window("upgrade", ("closed 1001",), ("websocket", "realtime"))
+            window = self.caller.ledger.open_window("upgrade", UPGRADE_CODES, ("websocket", "realtime"))
             self.write()
             self.is_upgrading = True
             way = await self.gateway.upgrade()
