@@ -5,4 +5,4 @@ set -euo pipefail
 case " $* " in
     *" --crate-name build_script_"*) exec "$@" ;;
 esac
-exec "$@" -C debuginfo=line-tables-only -C instrument-coverage
+exec "$@" -C debuginfo=line-tables-only -C strip=none -C instrument-coverage

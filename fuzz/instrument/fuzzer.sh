@@ -5,6 +5,6 @@ set -euo pipefail
 case " $* " in
     *" --crate-name build_script_"*) exec "$@" ;;
 esac
-exec "$@" -C debuginfo=line-tables-only -C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=4 \
+exec "$@" -C debuginfo=line-tables-only -C strip=none -C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=4 \
     -C llvm-args=-sanitizer-coverage-inline-8bit-counters -C llvm-args=-sanitizer-coverage-pc-table \
     -C llvm-args=-sanitizer-coverage-trace-compares
