@@ -45,13 +45,13 @@ plant() {
 build() {
     (cd "$tree" && HEADGATE_PROGRAM=$program cargo test --profile ci --locked --workspace --exclude headgate-benches \
         --config profile.ci.opt-level=0 --config profile.ci.debug-assertions=true \
-        --config profile.ci.overflow-checks=true --no-run --lib --test suite) 2>&1 | tee "$work/build.log" |
+        --config profile.ci.overflow-checks=true --no-run --lib --test simulation --test suite) 2>&1 | tee "$work/build.log" |
         grep -E '^(error|warning: unused)|^ *--> ' 
     [ "${PIPESTATUS[0]}" = 0 ] || return
     ln -f "$CARGO_TARGET_DIR/ci/headgate" "$program"
 }
 
-# binary NAME: the program of the tests `suite`, or of the unit tests of a crate.
+# binary NAME: the program of the tests `suite` or `simulation`, or of the unit tests of a crate.
 binary() { sed -n "s,^ *Executable .*(\(.*/$1-[0-9a-f]*\))$,\1,p" "$work/build.log"; }
 
 # run_tests NAME FILTER…: runs the tests of a program whose names contain a filter.

@@ -51,6 +51,7 @@ fn every_planted_fault_has_a_row_and_every_row_a_patch() {
 fn the_page_about_reliability_has_every_planted_fault_and_tests_that_exist() {
     let page = read(PAGE);
     let mut files = files_below("tests/suite");
+    files.extend(files_below("tests/simulation"));
     files.extend(sources());
     let mut offenders = Vec::new();
     for row in rows() {
@@ -72,7 +73,8 @@ fn the_page_about_reliability_has_every_planted_fault_and_tests_that_exist() {
         let last_cell = text.rsplit('|').nth(1).filter(|_| text.starts_with("| "));
         for found in code.captures_iter(text) {
             let word = &found[1];
-            let is_test = word.starts_with("suite::") || word.starts_with("headgate_");
+            let programs = ["suite::", "simulation::", "headgate_"];
+            let is_test = programs.iter().any(|program| word.starts_with(program));
             let is_fault = last_cell.is_some_and(|cell| cell.contains(&found[0]));
             if is_test && word.contains("::") && !exists(&files, word) {
                 offenders.push(format!("{PAGE}:{}: no test {word}", at + 1));
@@ -85,7 +87,8 @@ fn the_page_about_reliability_has_every_planted_fault_and_tests_that_exist() {
     assert_none("the page about reliability is true", &offenders);
 }
 
-/// Whether there is a test of this path: `suite::…` is an integration test, `headgate_core::…` a unit test.
+/// Whether there is a test of this path: `suite::…` is an integration test, `simulation::…` one of schedules of faults,
+/// `headgate_core::…` a unit test.
 fn exists(files: &[TextFile], path: &str) -> bool {
     let parts: Vec<&str> = path.split("::").collect();
     let [program, modules @ .., name] = &parts[..] else {
@@ -93,7 +96,7 @@ fn exists(files: &[TextFile], path: &str) -> bool {
     };
     let folder = match program.strip_prefix("headgate_") {
         Some(own) => format!("crates/{own}/src/"),
-        None => "tests/suite/".to_owned(),
+        None => format!("tests/{program}/"),
     };
     // A module `tests` is a file of its own, or at the end of the file that it tests.
     let own_file = folder.clone() + &modules.join("/");

@@ -32,6 +32,7 @@ mod session_response;
 mod settled_batches;
 mod settlement;
 #[cfg(test)]
+#[path = "exchange/tests/sizes.rs"]
 pub(super) mod sizes;
 mod suspect_request;
 mod take_body;

@@ -16,8 +16,13 @@ mod request_id;
 mod routing_fault;
 pub mod service;
 #[cfg(feature = "simulation")]
+#[path = "tests/simulated_network.rs"]
 pub mod simulated_network;
 #[cfg(feature = "simulation")]
+#[path = "tests/simulated_timers.rs"]
+mod simulated_timers;
+#[cfg(feature = "simulation")]
+#[path = "tests/simulation.rs"]
 pub mod simulation;
 mod subrequest;
 mod timers;
