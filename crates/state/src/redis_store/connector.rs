@@ -34,8 +34,8 @@ pub struct RedisConnector {
     current: Mutex<ConnectionSlot>,
     /// Wakes those who wait for the first attempt to connect.
     first_attempt_done: Condvar,
-    /// Notified when a connection has failed.
-    broken: Notify,
+    /// Notified when a connection has failed, or a command had no response in time.
+    doubted: Notify,
     /// Notified when a connection is established.
     restored: Notify,
     tally: Arc<StoreHealthCounters>,
@@ -80,7 +80,7 @@ impl RedisConnector {
             operation_timeout,
             current: Mutex::default(),
             first_attempt_done: Condvar::new(),
-            broken: Notify::new(),
+            doubted: Notify::new(),
             restored: Notify::new(),
             tally,
             errors: AtomicU64::new(0),
@@ -102,19 +102,19 @@ impl RedisConnector {
         }
     }
 
-    /// Sends a command that a request waits for.
+    /// Sends a command that a request waits for. If it is slow, a ping finds out at once whether the connection works: others
+    /// neither lose it to a short stall, nor wait for a server that hangs.
     ///
     /// # Errors
-    /// The connection fails, times out, or Redis responds with an error.
+    /// The connection fails, or Redis responds with an error or not in time.
     pub async fn query<T: FromRedisValue>(
         &self,
         connection: RedisConnection,
         command: &Cmd,
     ) -> Result<T, StoreUnavailable> {
-        let number = connection.number;
         let queried = self.query_within(connection, command, self.operation_timeout);
         queried.await.unwrap_or_else(|| {
-            self.drop_connection(number, SLOW);
+            self.doubted.notify_one();
             Err(StoreUnavailable(SLOW.into()))
         })
     }
@@ -170,7 +170,7 @@ impl RedisConnector {
                 StoreUnavailable(error.to_string())
             }),
             Err(_) => {
-                self.drop_connection(connection.number, SLOW);
+                self.doubted.notify_one();
                 Err(StoreUnavailable(SLOW.into()))
             }
         }
@@ -277,20 +277,22 @@ impl RedisConnector {
         Ok(connection)
     }
 
-    /// Pings the connection and returns once it has failed.
+    /// Pings the connection, at intervals and when it is doubted, and returns once it has failed.
     async fn watch(&self) {
-        while let Ok(RedisConnection {
-            mut connection,
-            number,
-        }) = self.connection()
-        {
-            let broken = self.broken.notified();
-            if timeout(PING_EVERY, broken).await.is_ok() {
-                continue;
-            }
+        loop {
+            let limit = match timeout(PING_EVERY, self.doubted.notified()).await {
+                Ok(()) => self.operation_timeout,
+                Err(_) => WRITE_WAIT,
+            };
+            let Ok(RedisConnection {
+                mut connection,
+                number,
+            }) = self.connection()
+            else {
+                return;
+            };
             let ping = redis::cmd("PING");
-            let reply = timeout(WRITE_WAIT, ping.query_async(&mut connection)).await;
-            match reply {
+            match timeout(limit, ping.query_async(&mut connection)).await {
                 Ok(Ok(redis::Value::SimpleString(_))) => {}
                 Ok(Err(error)) => self.drop_connection(number, &error.to_string()),
                 Ok(Ok(_)) | Err(_) => self.drop_connection(number, SLOW),
@@ -315,7 +317,7 @@ impl RedisConnector {
         if current.number == number && current.connection.take().is_some() {
             current.reason = reason.to_string();
             self.tally.set_up(false);
-            self.broken.notify_one();
+            self.doubted.notify_one();
         }
     }
 

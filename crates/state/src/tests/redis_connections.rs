@@ -2,8 +2,9 @@
 
 use super::redis_proxy::{Direction, RedisProxy};
 use super::redis_server::RedisServer;
-use super::redis_store::{open, site};
+use super::redis_store::{is_unreachable, open, site};
 use super::*;
+use headgate_core::state::settings::RedisSettings;
 
 const TOKEN_LIMITS: [LimitKind; 3] = [
     LimitKind::TokensPerMinute,
@@ -93,4 +94,18 @@ async fn an_admission_that_comes_after_its_cancellation_charges_nothing() {
         store.settle(ticket, 0);
         store.flush(Duration::from_secs(60));
     }
+}
+
+#[tokio::test]
+async fn a_stall_that_is_over_when_redis_is_pinged_costs_no_connection() {
+    let server = RedisServer::start();
+    let store = open(RedisSettings {
+        timeout: Duration::from_secs(2),
+        ..site(&server.url())
+    });
+    server.stop(true);
+    assert!(is_unreachable(&*store).await.is_err());
+    server.stop(false);
+    is_unreachable(&*store).await.unwrap();
+    assert!(store.health().up);
 }

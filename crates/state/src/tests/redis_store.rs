@@ -40,7 +40,7 @@ pub fn command(server: &RedisServer, command: &str) {
     sent.exec(&mut redis).unwrap();
 }
 
-async fn is_unreachable(store: &dyn StateStore) -> Result<(), StoreUnavailable> {
+pub async fn is_unreachable(store: &dyn StateStore) -> Result<(), StoreUnavailable> {
     let nobody = Arc::from("nobody");
     store.find_channel(&nobody, "resp_0").get().await.map(drop)
 }
