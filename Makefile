@@ -2,7 +2,7 @@
 
 .PHONY: demo test soak bench budget profile pgo release audit plugins set-up schema format package static book faults fuzz
 
-# The demo runs a built program of this version if one is at hand (deploy/program.sh). Otherwise one is built, without plugins and
+# The demo runs a built program of this commit if one is at hand (deploy/program.sh). Otherwise one is built, without plugins and
 # traces, which the demo does not run, and without what only developers need: about half of the processor time of a whole build. It
 # panics as releases do.
 demo: export CARGO_INCREMENTAL = 0
