@@ -39,16 +39,7 @@ impl CredentialIssuer {
         for (name, value) in &Self::form_headers() {
             headers.insert(name, value.clone());
         }
-        self.send(
-            client,
-            ServiceHttpRequest {
-                method: Method::POST,
-                path: self.0.path.clone(),
-                headers,
-                body: Bytes::from(form_body(form)),
-            },
-        )
-        .await
+        self.post(client, headers, form_body(form)).await
     }
 
     /// Sends a JSON body to the path of the server.
@@ -63,16 +54,7 @@ impl CredentialIssuer {
     ) -> Result<ServiceResponse, CredentialSourceError> {
         let json = HeaderValue::from_static("application/json");
         headers.insert(header::CONTENT_TYPE, json);
-        self.send(
-            client,
-            ServiceHttpRequest {
-                method: Method::POST,
-                path: self.0.path.clone(),
-                headers,
-                body: Bytes::from(body.to_string()),
-            },
-        )
-        .await
+        self.post(client, headers, body.to_string()).await
     }
 
     /// Sends a request without a body for `path`, or the path of the server, with a query.
@@ -108,6 +90,21 @@ impl CredentialIssuer {
         let form = HeaderValue::from_static("application/x-www-form-urlencoded");
         let json = HeaderValue::from_static("application/json");
         HeaderMap::from_iter([(header::CONTENT_TYPE, form), (header::ACCEPT, json)])
+    }
+
+    async fn post(
+        &self,
+        client: &dyn ServiceClient,
+        headers: HeaderMap,
+        body: String,
+    ) -> Result<ServiceResponse, CredentialSourceError> {
+        let content = ServiceHttpRequest {
+            method: Method::POST,
+            path: self.0.path.clone(),
+            headers,
+            body: Bytes::from(body),
+        };
+        self.send(client, content).await
     }
 
     async fn send(
