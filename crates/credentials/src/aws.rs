@@ -3,7 +3,7 @@
 mod access_key;
 mod sts;
 
-use crate::issuer::CredentialIssuer;
+use crate::issuer::{CredentialIssuer, IssuerResponse};
 use crate::token_file::read_token_file;
 use access_key::{IssuedAccessKey, read_key};
 use headgate_core::callout::ServiceClient;
@@ -101,7 +101,7 @@ impl AwsBaseKeys {
                     headers.insert(header::AUTHORIZATION, secret_value(&token)?);
                 }
                 let asked = issuer.request(client, Method::GET, None, &[], headers);
-                read_key(&asked.await?, issuer.host())
+                read_key(&asked.await?)
             }
             Self::Instance(issuer) => fetch_from_instance(issuer, client).await,
             Self::WebIdentity(identity) => identity.fetch(client).await,
@@ -125,7 +125,7 @@ async fn fetch_from_instance(
     }
     let path = format!("{ROLE_PATH}{role}");
     let asked = issuer.request(client, Method::GET, Some(&path), &[], headers);
-    read_key(&asked.await?, issuer.host())
+    read_key(&asked.await?)
 }
 
 /// The text that a metadata server has at a path.
@@ -139,12 +139,12 @@ async fn text_at(
     let response = issuer
         .request(client, method, Some(path), &[], headers)
         .await?;
-    let text = std::str::from_utf8(&response.body).unwrap_or_default();
-    match response.status {
+    let IssuerResponse { host, content, .. } = &response;
+    let text = std::str::from_utf8(&content.body).unwrap_or_default();
+    match content.status {
         StatusCode::OK => Ok(text.trim().to_owned()),
         status => Err(CredentialSourceError(format!(
-            "{} answered with status {} for {path}",
-            issuer.host(),
+            "{host} answered with status {} for {path}",
             status.as_u16()
         ))),
     }

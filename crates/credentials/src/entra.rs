@@ -75,7 +75,7 @@ impl EntraSource {
             }
         };
         let response = self.issuer.post_form(client, HeaderMap::new(), &form);
-        read_token(&response.await?, self.issuer.host(), &[secret])
+        read_token(&response.await?, &[secret])
     }
 
     /// An assertion of the time `now`, in Unix seconds (Entra's documentation, *Certificate credentials*).

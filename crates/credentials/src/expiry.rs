@@ -5,7 +5,11 @@ use headgate_core::state::calendar::unix_ms;
 use http::{HeaderMap, header};
 use std::time::Duration;
 
-/// How long a credential is valid that expires at `time`, in RFC 3339, of a response with these headers.
+/// The longest lifetime that is believed.
+pub(crate) const LIFETIME_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// How long a credential is valid that expires at `time`, in RFC 3339, of a response with these headers; at most
+/// [`LIFETIME_MAX`].
 ///
 /// # Errors
 /// `time` is none, or has passed.
@@ -15,7 +19,7 @@ pub(crate) fn time_until(time: &str, headers: &HeaderMap) -> Result<Duration, &'
         .timestamp_millis()
         .saturating_sub(server_time(headers));
     let left = u64::try_from(left).ok().filter(|left| *left > 0);
-    left.map(Duration::from_millis)
+    left.map(|left| Duration::from_millis(left).min(LIFETIME_MAX))
         .ok_or("it has expired already")
 }
 

@@ -48,7 +48,7 @@ impl ServiceAccountSource {
         let assertion = self.assertion(unix_ms() / 1_000)?;
         let form = [("grant_type", GRANT_TYPE), ("assertion", &assertion)];
         let response = self.issuer.post_form(client, HeaderMap::new(), &form);
-        read_token(&response.await?, self.issuer.host(), &[&assertion])
+        read_token(&response.await?, &[&assertion])
     }
 
     /// An assertion of the time `now`, in Unix seconds.

@@ -2,7 +2,7 @@
 //! account that it may impersonate (Google's guide *Workload Identity Federation*, AIP-4117).
 
 use crate::expiry::time_until;
-use crate::issuer::CredentialIssuer;
+use crate::issuer::{CredentialIssuer, IssuerResponse};
 use crate::subject_token::SubjectToken;
 use crate::token_response::{read_token, refusal};
 use headgate_core::callout::ServiceClient;
@@ -68,7 +68,7 @@ impl FederatedWorkloadSource {
             ("subject_token_type", &*self.subject_token_type),
         ];
         let response = self.issuer.post_form(client, HeaderMap::new(), &form);
-        let federated = read_token(&response.await?, self.issuer.host(), &[&subject_token])?;
+        let federated = read_token(&response.await?, &[&subject_token])?;
         match &self.impersonation {
             None => Ok(federated),
             Some(impersonation) => impersonation.fetch(client, federated, &self.scope).await,
@@ -86,25 +86,20 @@ impl ServiceAccountImpersonation {
         let CredentialProof::Bearer(authorization) = federated.proof else {
             unreachable!("the Security Token Service issues bearer tokens");
         };
-        let headers = HeaderMap::from_iter([(header::AUTHORIZATION, authorization.clone())]);
+        let headers = HeaderMap::from_iter([(header::AUTHORIZATION, authorization)]);
         let scopes: Vec<&str> = scope.split_ascii_whitespace().collect();
         let body = json!({"scope": scopes, "lifetime": format!("{}s", self.lifetime_seconds)});
         let response = self.issuer.post_json(client, headers, &body).await?;
-        let host = self.issuer.host();
-        if !response.status.is_success() {
-            let secret = authorization.to_str().unwrap_or_default();
-            return Err(refusal(
-                &response,
-                host,
-                &[secret.trim_start_matches("Bearer ")],
-            ));
+        let IssuerResponse { host, content, .. } = &response;
+        if !content.status.is_success() {
+            return Err(refusal(&response, &[]));
         }
         let invalid = |reason: &str| {
             CredentialSourceError(format!("{host} answered without a usable token: {reason}"))
         };
-        let token: ImpersonatedToken = serde_json::from_slice(&response.body)
+        let token: ImpersonatedToken = serde_json::from_slice(&content.body)
             .map_err(|_| invalid("the body lacks `accessToken` or `expireTime`"))?;
-        let lifetime = time_until(&token.expire_time, &response.headers).map_err(invalid)?;
+        let lifetime = time_until(&token.expire_time, &content.headers).map_err(invalid)?;
         TemporaryCredential::bearer(&token.access_token, lifetime)
             .map_err(|error| invalid(&error.0))
     }

@@ -20,6 +20,15 @@ const RESPONSE_BYTES_MAX: usize = 256 << 10;
 #[derive(Debug)]
 pub struct CredentialIssuer(ServiceEndpoint);
 
+/// The response of a server that issues credentials.
+pub(crate) struct IssuerResponse<'i> {
+    /// The host and port of the server, for messages.
+    pub host: &'i str,
+    pub content: ServiceResponse,
+    /// What the request's sensitive headers had, without the scheme. A server may repeat them in an error.
+    pub secrets: Vec<String>,
+}
+
 impl CredentialIssuer {
     /// The operator names the server, so that the egress policy does not apply to it.
     pub fn new(endpoint: ServiceEndpoint) -> Self {
@@ -35,7 +44,7 @@ impl CredentialIssuer {
         client: &dyn ServiceClient,
         mut headers: HeaderMap,
         form: &[(&str, &str)],
-    ) -> Result<ServiceResponse, CredentialSourceError> {
+    ) -> Result<IssuerResponse<'_>, CredentialSourceError> {
         for (name, value) in &Self::form_headers() {
             headers.insert(name, value.clone());
         }
@@ -51,7 +60,7 @@ impl CredentialIssuer {
         client: &dyn ServiceClient,
         mut headers: HeaderMap,
         body: &Value,
-    ) -> Result<ServiceResponse, CredentialSourceError> {
+    ) -> Result<IssuerResponse<'_>, CredentialSourceError> {
         let json = HeaderValue::from_static("application/json");
         headers.insert(header::CONTENT_TYPE, json);
         self.post(client, headers, body.to_string()).await
@@ -68,7 +77,7 @@ impl CredentialIssuer {
         path: Option<&str>,
         query: &[(&str, &str)],
         headers: HeaderMap,
-    ) -> Result<ServiceResponse, CredentialSourceError> {
+    ) -> Result<IssuerResponse<'_>, CredentialSourceError> {
         let mut path = path.unwrap_or(&self.0.path).to_owned();
         if !query.is_empty() {
             path = format!("{path}?{}", form_body(query));
@@ -97,7 +106,7 @@ impl CredentialIssuer {
         client: &dyn ServiceClient,
         headers: HeaderMap,
         body: String,
-    ) -> Result<ServiceResponse, CredentialSourceError> {
+    ) -> Result<IssuerResponse<'_>, CredentialSourceError> {
         let content = ServiceHttpRequest {
             method: Method::POST,
             path: self.0.path.clone(),
@@ -111,7 +120,8 @@ impl CredentialIssuer {
         &self,
         client: &dyn ServiceClient,
         content: ServiceHttpRequest,
-    ) -> Result<ServiceResponse, CredentialSourceError> {
+    ) -> Result<IssuerResponse<'_>, CredentialSourceError> {
+        let secrets = secrets_in(&content.headers);
         let request = ServiceRequest {
             endpoint: &self.0,
             id: None,
@@ -121,8 +131,15 @@ impl CredentialIssuer {
             within: WITHIN,
             response_bytes_max: RESPONSE_BYTES_MAX,
         };
-        let sent = client.send(request).await;
-        sent.map_err(|error| CredentialSourceError(format!("{}: {}", self.host(), reason(error))))
+        let host = self.host();
+        match client.send(request).await {
+            Ok(content) => Ok(IssuerResponse {
+                host,
+                content,
+                secrets,
+            }),
+            Err(error) => Err(CredentialSourceError(format!("{host}: {}", reason(error)))),
+        }
     }
 
     /// The host and port of the server, for messages.
@@ -134,6 +151,16 @@ impl CredentialIssuer {
     pub(crate) fn authority(&self) -> &HeaderValue {
         &self.0.server.origin.authority
     }
+}
+
+/// The values of sensitive headers, without a scheme in front.
+fn secrets_in(headers: &HeaderMap) -> Vec<String> {
+    let sensitive = headers.values().filter(|value| value.is_sensitive());
+    sensitive
+        .filter_map(|value| value.to_str().ok()?.rsplit(' ').next())
+        .filter(|secret| !secret.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 fn reason(error: ServiceCallError) -> String {

@@ -36,7 +36,7 @@ impl ManagedIdentitySource {
         let asked = self
             .issuer
             .request(client, Method::GET, None, &query, headers);
-        read_token(&asked.await?, self.issuer.host(), &[])
+        read_token(&asked.await?, &[])
     }
 }
 

@@ -32,7 +32,7 @@ impl MetadataServerSource {
         let asked = self
             .issuer
             .request(client, Method::GET, None, &query, headers);
-        read_token(&asked.await?, self.issuer.host(), &[])
+        read_token(&asked.await?, &[])
     }
 }
 

@@ -49,7 +49,7 @@ impl OAuth2Source {
         }
         form.extend(self.fields.iter().map(|(name, value)| (&**name, &**value)));
         let response = self.issuer.post_form(client, headers, &form).await?;
-        read_token(&response, self.issuer.host(), &[&self.client_secret])
+        read_token(&response, &[&self.client_secret])
     }
 
     /// Id and secret, each encoded as in a form, so that neither a colon nor another character is ambiguous.

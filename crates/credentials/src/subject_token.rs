@@ -53,10 +53,13 @@ impl SubjectToken {
             } => {
                 let asked = issuer.request(client, Method::GET, Some(path), &[], headers.clone());
                 let response = asked.await?;
-                if !response.status.is_success() {
-                    return Err(refusal(&response, issuer.host(), &[]));
+                if !response.content.status.is_success() {
+                    return Err(refusal(&response, &[]));
                 }
-                format.token_in(&String::from_utf8_lossy(&response.body), issuer.host())
+                format.token_in(
+                    &String::from_utf8_lossy(&response.content.body),
+                    response.host,
+                )
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Responses of token endpoints: a token or an error, as RFC 6749 has them and as metadata servers do.
 
-use headgate_core::callout::ServiceResponse;
+use crate::expiry::LIFETIME_MAX;
+use crate::issuer::IssuerResponse;
 use headgate_core::credentials::temporary_credential::{
     CredentialSourceError, TemporaryCredential,
 };
@@ -10,8 +11,6 @@ use std::time::Duration;
 
 /// The lifetime of a token whose server names none. RFC 6749 leaves it to documentation; most servers issue an hour.
 const LIFETIME_DEFAULT: Duration = Duration::from_secs(10 * 60);
-/// The longest lifetime that is believed.
-const LIFETIME_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// How much of an error is quoted, in characters.
 const QUOTE_MAX: usize = 300;
 
@@ -24,22 +23,22 @@ struct IssuedToken {
     expires_in: Option<Value>,
 }
 
-/// The token in the response of `host`. No error contains one of `secrets`.
+/// The token in a response. No error contains one of `secrets`, or of the request's.
 ///
 /// # Errors
 /// The response is an error, or has no bearer token.
 pub(crate) fn read_token(
-    response: &ServiceResponse,
-    host: &str,
+    response: &IssuerResponse<'_>,
     secrets: &[&str],
 ) -> Result<TemporaryCredential, CredentialSourceError> {
-    if !response.status.is_success() {
-        return Err(refusal(response, host, secrets));
+    let IssuerResponse { host, content, .. } = response;
+    if !content.status.is_success() {
+        return Err(refusal(response, secrets));
     }
     let invalid = |reason: &str| {
         CredentialSourceError(format!("{host} answered without a usable token: {reason}"))
     };
-    let token: IssuedToken = serde_json::from_slice(&response.body)
+    let token: IssuedToken = serde_json::from_slice(&content.body)
         .map_err(|_| invalid("the body is no JSON object with `access_token`"))?;
     let is_bearer = |kind: &String| kind.eq_ignore_ascii_case("bearer");
     if !token.token_type.as_ref().is_none_or(is_bearer) {
@@ -63,13 +62,8 @@ fn seconds_in(value: &Value) -> Option<Duration> {
 }
 
 /// An error response, with the words of the server (RFC 6749, section 5.2), as far as they repeat no secret.
-pub(crate) fn refusal(
-    response: &ServiceResponse,
-    host: &str,
-    secrets: &[&str],
-) -> CredentialSourceError {
-    let status = response.status.as_u16();
-    let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
+pub(crate) fn refusal(response: &IssuerResponse<'_>, secrets: &[&str]) -> CredentialSourceError {
+    let body: Value = serde_json::from_slice(&response.content.body).unwrap_or_default();
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let error = &body["error"];
     let code = text(error).or_else(|| text(&error["status"]));
@@ -80,18 +74,20 @@ pub(crate) fn refusal(
     ];
     let description = description.into_iter().find_map(text);
     let words = code.into_iter().chain(description);
-    refusal_in_words(status, words, host, secrets)
+    refusal_in_words(response, words, secrets)
 }
 
-/// An error response with this status and these words of the server, as far as they repeat no secret.
+/// An error response with these words of the server, as far as they repeat no secret.
 pub(crate) fn refusal_in_words(
-    status: u16,
+    response: &IssuerResponse<'_>,
     words: impl IntoIterator<Item = String>,
-    host: &str,
     secrets: &[&str],
 ) -> CredentialSourceError {
+    let in_headers = response.secrets.iter().map(String::as_str);
+    let secrets: Vec<&str> = secrets.iter().copied().chain(in_headers).collect();
     let mut words: Vec<String> = words.into_iter().collect();
     words.retain(|word| !secrets.iter().any(|secret| word.contains(secret)));
+    let (host, status) = (response.host, response.content.status.as_u16());
     let words = words.join(": ");
     let quoted: String = words
         .chars()
@@ -107,15 +103,21 @@ pub(crate) fn refusal_in_words(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use headgate_core::callout::ServiceResponse;
     use headgate_core::credentials::temporary_credential::CredentialProof;
     use http::{HeaderMap, StatusCode};
 
-    fn response(status: u16, body: &str) -> ServiceResponse {
-        ServiceResponse {
-            status: StatusCode::from_u16(status).unwrap(),
-            headers: HeaderMap::new(),
-            is_json: true,
-            body: body.to_owned().into(),
+    /// The response to a request with `header-secret-1` in a header.
+    fn response(status: u16, body: &str) -> IssuerResponse<'static> {
+        IssuerResponse {
+            host: "idp.example",
+            content: ServiceResponse {
+                status: StatusCode::from_u16(status).unwrap(),
+                headers: HeaderMap::new(),
+                is_json: true,
+                body: body.to_owned().into(),
+            },
+            secrets: vec!["header-secret-1".into()],
         }
     }
 
@@ -138,7 +140,7 @@ mod tests {
             (r#"{"access_token":"t1","expires_in":null}"#, 600),
             (r#"{"access_token":"t1","expires_in":1e300}"#, 604_800),
         ] {
-            let token = read_token(&response(200, body), "idp.example", &[]).unwrap();
+            let token = read_token(&response(200, body), &[]).unwrap();
             assert_eq!(token.lifetime.as_secs(), seconds, "{body}");
             assert!(matches!(&token.proof, CredentialProof::Bearer(value) if value == "Bearer t1"));
         }
@@ -184,15 +186,20 @@ mod tests {
                 "status 400: invalid_grant",
             ),
             (
+                401,
+                r#"{"error":"invalid_token","message":"Bearer header-secret-1 is unknown"}"#,
+                "status 401: invalid_token",
+            ),
+            (
                 403,
                 r#"{"error":{"code":403,"message":"Permission denied","status":"PERMISSION_DENIED"}}"#,
                 "status 403: PERMISSION_DENIED: Permission denied",
             ),
         ] {
-            let refused = read_token(&response(status, body), "idp.example", &["client-secret-1"]);
+            let refused = read_token(&response(status, body), &["client-secret-1"]);
             let refused = refused.unwrap_err().0;
             assert!(refused.contains(reason), "{body}: {refused}");
-            assert!(!refused.contains("client-secret-1"), "{refused}");
+            assert!(!refused.contains("-secret-1"), "{refused}");
         }
     }
 }

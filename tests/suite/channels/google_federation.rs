@@ -7,7 +7,8 @@ use crate::harness::gateway::folder_with_schemas;
 use crate::harness::process::BINARY;
 use crate::harness::scripted::ScriptedResponse;
 use crate::harness::token_endpoint::{TOKEN, TokenEndpoint};
-use crate::harness::{Gateway, ScriptedProvider, eventually};
+use crate::harness::{Gateway, Request, ScriptedProvider, eventually};
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -49,9 +50,13 @@ fn credential(endpoint: &TokenEndpoint, others: Value) -> Value {
 
 /// A server that answers each request with this.
 async fn server(response: String) -> ScriptedProvider {
+    server_with_status("200 OK", response).await
+}
+
+async fn server_with_status(status: &'static str, response: String) -> ScriptedProvider {
     let respond = move |_: &str| {
         let length = response.len();
-        format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{response}").into_bytes()
+        format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{response}").into_bytes()
     };
     ScriptedProvider::start(vec![ScriptedResponse::Call(std::sync::Arc::new(respond))]).await
 }
@@ -133,6 +138,34 @@ async fn the_token_of_a_server_is_asked_for_with_the_headers_of_the_file() {
     );
     let (_, form) = form_of(&endpoint.last_request());
     assert_eq!(form["subject_token"], WORKLOAD_TOKEN);
+    assert_reveals_nothing(&gateway);
+}
+
+#[tokio::test]
+async fn a_server_that_repeats_the_headers_of_the_file_reveals_them_to_nobody() {
+    let endpoint = TokenEndpoint::start(3_600).await;
+    let refusal = json!({"error": "denied", "message": "no workload-canary.h1 is known here"});
+    let issuer = server_with_status("403 Forbidden", refusal.to_string()).await;
+    let folder = folder_with_schemas();
+    let source = json!({
+        "url": "https://tokens.example/issue",
+        "headers": {"Authorization": "Bearer workload-canary.h1"},
+    });
+    folder.write("account.json", account(source).to_string());
+    let url = format!("http://{}/issue", issuer.address);
+    let credential = credential(&endpoint, json!({"subject_token_url": url}));
+    let gateway = gateway_with(&endpoint, folder, credential, &[]).await;
+    let response = gateway.ask(&Request::ask(Protocol::Chat)).await;
+    assert_eq!(response.status, 502, "{}", response.text());
+    let line = eventually("the log line", async || {
+        let lines = &gateway.process.stderr;
+        lines.find_json("message", "attempt failed")
+    })
+    .await;
+    assert!(
+        line["detail"].to_string().contains("status 403: denied"),
+        "{line}"
+    );
     assert_reveals_nothing(&gateway);
 }
 

@@ -1,11 +1,10 @@
 //! Access keys as servers of AWS issue them: as JSON by metadata servers, as XML by the Security Token Service.
 
 use crate::expiry::time_until;
+use crate::issuer::IssuerResponse;
 use crate::token_response::{refusal, refusal_in_words};
-use headgate_core::callout::ServiceResponse;
 use headgate_core::catalog::aws_signer::AwsAccessKey;
 use headgate_core::credentials::temporary_credential::CredentialSourceError;
-use http::HeaderMap;
 use serde::Deserialize;
 use std::time::Duration;
 
@@ -31,13 +30,12 @@ struct KeyDocument {
 /// # Errors
 /// The response is an error, or has no key.
 pub(super) fn read_key(
-    response: &ServiceResponse,
-    host: &str,
+    response: &IssuerResponse<'_>,
 ) -> Result<IssuedAccessKey, CredentialSourceError> {
-    if !response.status.is_success() {
-        return Err(refusal(response, host, &[]));
+    if !response.content.status.is_success() {
+        return Err(refusal(response, &[]));
     }
-    let document: Option<KeyDocument> = serde_json::from_slice(&response.body).ok();
+    let document: Option<KeyDocument> = serde_json::from_slice(&response.content.body).ok();
     let parts = document.map(|document| {
         let KeyDocument {
             access_key_id,
@@ -47,24 +45,22 @@ pub(super) fn read_key(
         } = document;
         [access_key_id, secret_access_key, token, expiration]
     });
-    issued(parts, &response.headers, host)
+    issued(parts, response)
 }
 
-/// The key in a response of the Security Token Service. No error contains one of `secrets`.
+/// The key in a response of the Security Token Service. No error contains one of `secrets`, or of the request's.
 ///
 /// # Errors
 /// The response is an error, or has no key.
 pub(super) fn read_key_in_xml(
-    response: &ServiceResponse,
-    host: &str,
+    response: &IssuerResponse<'_>,
     secrets: &[&str],
 ) -> Result<IssuedAccessKey, CredentialSourceError> {
-    let text = String::from_utf8_lossy(&response.body);
-    if !response.status.is_success() {
+    let text = String::from_utf8_lossy(&response.content.body);
+    if !response.content.status.is_success() {
         let words = ["Code", "Message"].map(|name| element(&text, name));
         let words = words.into_iter().flatten().map(str::to_owned);
-        let status = response.status.as_u16();
-        return Err(refusal_in_words(status, words, host, secrets));
+        return Err(refusal_in_words(response, words, secrets));
     }
     let names = [
         "AccessKeyId",
@@ -79,14 +75,14 @@ pub(super) fn read_key_in_xml(
         }
         _ => None,
     };
-    issued(parts, &response.headers, host)
+    issued(parts, response)
 }
 
 fn issued(
     parts: Option<[String; 4]>,
-    headers: &HeaderMap,
-    host: &str,
+    response: &IssuerResponse<'_>,
 ) -> Result<IssuedAccessKey, CredentialSourceError> {
+    let IssuerResponse { host, content, .. } = response;
     let invalid = |reason: &str| {
         CredentialSourceError(format!("{host} answered without a usable key: {reason}"))
     };
@@ -97,7 +93,7 @@ fn issued(
     if ![&id, &secret, &token].into_iter().all(is_visible) {
         return Err(invalid("a part of it has characters that no key has"));
     }
-    let lifetime = time_until(&expiration, headers).map_err(invalid)?;
+    let lifetime = time_until(&expiration, &content.headers).map_err(invalid)?;
     Ok(IssuedAccessKey {
         key: AwsAccessKey {
             id: id.into(),
@@ -118,15 +114,20 @@ fn element<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::{HeaderValue, StatusCode, header};
+    use headgate_core::callout::ServiceResponse;
+    use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-    fn response(status: u16, body: &str) -> ServiceResponse {
+    fn response(status: u16, body: &str) -> IssuerResponse<'static> {
         let date = HeaderValue::from_static("Sun, 30 Aug 2015 12:36:00 GMT");
-        ServiceResponse {
-            status: StatusCode::from_u16(status).unwrap(),
-            headers: HeaderMap::from_iter([(header::DATE, date)]),
-            is_json: false,
-            body: body.to_owned().into(),
+        IssuerResponse {
+            host: "agent",
+            content: ServiceResponse {
+                status: StatusCode::from_u16(status).unwrap(),
+                headers: HeaderMap::from_iter([(header::DATE, date)]),
+                is_json: false,
+                body: body.to_owned().into(),
+            },
+            secrets: vec!["token-of-the-agent".into()],
         }
     }
 
@@ -135,8 +136,8 @@ mod tests {
         let json = r#"{"Code":"Success","AccessKeyId":"ASIA1","SecretAccessKey":"s/+","Token":"t==","Expiration":"2015-08-30T13:36:00Z"}"#;
         let xml = "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>ASIA1</AccessKeyId><SecretAccessKey>s/+</SecretAccessKey>\n<SessionToken>t==</SessionToken><Expiration>2015-08-30T13:36:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>";
         let read = [
-            read_key(&response(200, json), "agent"),
-            read_key_in_xml(&response(200, xml), "sts", &[]),
+            read_key(&response(200, json)),
+            read_key_in_xml(&response(200, xml), &[]),
         ];
         for issued in read {
             let issued = issued.unwrap();
@@ -167,22 +168,28 @@ mod tests {
                 "characters",
             ),
             (404, "", "agent answered with status 404"),
+            (
+                403,
+                r#"{"error":{"status":"DENIED","message":"unknown: token-of-the-agent"}}"#,
+                "status 403: DENIED",
+            ),
         ] {
-            let refused = read_key(&response(status, body), "agent").err().unwrap();
+            let refused = read_key(&response(status, body)).err().unwrap();
             assert!(refused.0.contains(reason), "{body}: {refused}");
+            assert!(!refused.0.contains("token-of-the-agent"), "{refused}");
         }
         let denied = "<ErrorResponse><Error><Code>AccessDenied</Code><Message>Not authorized to assume it</Message></Error></ErrorResponse>";
         for (secrets, expected) in [
             (
                 &[][..],
-                "sts answered with status 403: AccessDenied: Not authorized to assume it",
+                "agent answered with status 403: AccessDenied: Not authorized to assume it",
             ),
             (
                 &["authorized"][..],
-                "sts answered with status 403: AccessDenied",
+                "agent answered with status 403: AccessDenied",
             ),
         ] {
-            let refused = read_key_in_xml(&response(403, denied), "sts", secrets);
+            let refused = read_key_in_xml(&response(403, denied), secrets);
             assert_eq!(refused.err().unwrap().0, expected);
         }
     }

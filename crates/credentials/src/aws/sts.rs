@@ -49,7 +49,7 @@ impl WebIdentity {
             ("WebIdentityToken", &token),
         ];
         let asked = self.issuer.post_form(client, HeaderMap::new(), &form);
-        read_key_in_xml(&asked.await?, self.issuer.host(), &[&token])
+        read_key_in_xml(&asked.await?, &[&token])
     }
 }
 
@@ -75,6 +75,6 @@ impl AssumedRole {
         signer.sign(&Method::POST, &target, &mut headers, digest, unix_ms());
         let asked = self.issuer.post_form(client, headers, &form);
         let secrets: Vec<&str> = self.external_id.as_deref().into_iter().collect();
-        read_key_in_xml(&asked.await?, self.issuer.host(), &secrets)
+        read_key_in_xml(&asked.await?, &secrets)
     }
 }

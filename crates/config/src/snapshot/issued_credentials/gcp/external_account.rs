@@ -3,7 +3,7 @@
 use super::super::super::credentials::credential_context::CredentialBuildContext;
 use super::super::super::credentials::invalid_credential::InvalidCredential;
 use super::super::{IssuerPlace, IssuingAccount, hash, issuer};
-use super::{FILE, FileUrl, invalid_file};
+use super::{FILE, FileUrl, TOKEN_ENDPOINT, invalid_file};
 use crate::issued_credentials::GcpCredentialConfig;
 use headgate_core::catalog::base_url;
 use headgate_core::catalog::credential::Credential;
@@ -63,8 +63,7 @@ struct TokenWithSecrets {
 
 const TOKEN_SERVICE: FileUrl = FileUrl {
     member: "token_url",
-    key: "/gcp/token_url",
-    hint: "if it is right, write it as `token_url` here",
+    ..TOKEN_ENDPOINT
 };
 const IMPERSONATION: FileUrl = FileUrl {
     member: "service_account_impersonation_url",
@@ -212,7 +211,7 @@ fn header_map(headers: &BTreeMap<String, String>) -> Result<HeaderMap, InvalidCr
                 "`credential_source` of the file has a header `{name}` that cannot be sent"
             )));
         };
-        value.set_sensitive(true);
+        value.set_sensitive(name != METADATA_HEADER);
         map.insert(name, value);
     }
     Ok(map)
