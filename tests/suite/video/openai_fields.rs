@@ -1,6 +1,7 @@
 //! The fields of creates in OpenAI's format: what models make of them, and how errors name them.
 
 use super::openai_videos::{completed, create_video, form_create, start, video_id};
+use crate::harness::config::route;
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::video::{GENERIC, OPENAI, openai_config, operations};
 use crate::harness::{Gateway, Request, Simulator};
@@ -200,4 +201,37 @@ async fn a_size_becomes_the_nearest_resolution_of_the_model_and_is_returned_as_i
         .ask(&Request::post(GENERIC, generic.to_string()))
         .await;
     assert_eq!(refused.status, 400, "{}", refused.text());
+}
+
+#[tokio::test]
+async fn limits_are_checked_on_the_converted_create_and_cannot_stand_before_the_conversion() {
+    let simulator = Simulator::start().await;
+    let mut config = openai_config(&simulator, "");
+    config["prices"] = json!({"models": {"demo-video-a": {"video_second": {"*": 0.1}}}});
+    config["callers"][0]["limits"] = json!({"cost_total": 1});
+    let steps = &mut route(&mut config, "videos")["request"];
+    let mut steps = steps.as_array().unwrap().iter();
+    let conversion = steps.position(|step| step == "convert_videos").unwrap();
+    let with_limits_at = |place: usize| {
+        let mut config = config.clone();
+        let steps = &mut route(&mut config, "videos")["request"];
+        steps
+            .as_array_mut()
+            .unwrap()
+            .insert(place, json!("rate_limit"));
+        config
+    };
+
+    let gateway = Gateway::start(&with_limits_at(conversion + 1)).await;
+    let body = json!({"model": "demo-video-a", "prompt": "a gate", "seconds": "6"});
+    for status in [200, 429] {
+        let created = create_video(&gateway, &body).await;
+        assert_eq!(created.status, status, "{}", created.text());
+    }
+
+    let before = format!("{:#}", with_limits_at(conversion));
+    gateway.folder.write("routes.yaml", &before);
+    let refused = gateway.page("POST", "/reload").await;
+    let reason = "`rate_limit` requires an earlier `convert_videos`";
+    assert!(refused.text().contains(reason), "{}", refused.text());
 }

@@ -24,7 +24,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     side: ChainSide::Request,
     placement: FilterChainRules {
         after: &["validate", "idempotency", "edit_json", "replace"],
-        before: &["store_media", "callbacks", "map_task"],
+        before: &["rate_limit", "store_media", "callbacks", "map_task"],
         needs: &[FilterPrerequisite::Body, FilterPrerequisite::Model],
         reason: ", which reads the request as the caller wrote it",
         ..FilterChainRules::ALWAYS
