@@ -11,8 +11,8 @@ use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::request_id::RequestId;
 use headgate_http2_inspection::FIELDS_MAX;
 use headgate_observe::access_log::AccessLogEntry;
-use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::{Protocol, TaskApiFormat};
 use http::request::Parts;
 use http::{HeaderMap, header};
 
@@ -82,10 +82,15 @@ impl<'a> UnroutedRequest<'a> {
         send_last_reply_h1(&mut session, local_reply).await;
     }
 
-    /// The protocol that the caller probably uses, from the path or the headers.
+    /// The protocol that the caller probably uses: that of a video family's paths, of the headers, or of other paths.
     pub(super) fn guess_protocol(&self, request: &Parts) -> Option<Protocol> {
-        let family = self.snapshot.router.family_near(request.uri.path());
-        family.or_else(|| Protocol::detect(&request.headers))
+        let near = self.snapshot.router.protocol_near(request.uri.path());
+        let is_family =
+            |protocol: &Protocol| protocol.descriptor().tasks == Some(TaskApiFormat::Native);
+        let family = near.filter(is_family);
+        family
+            .or_else(|| Protocol::detect(&request.headers))
+            .or(near)
     }
 
     /// Logs a request that the HTTP/2 library rejected for the size of its header list.

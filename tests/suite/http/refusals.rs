@@ -191,17 +191,22 @@ async fn the_messages_protocol_wants_a_date_for_its_version() {
 }
 
 #[tokio::test]
-async fn a_method_that_is_not_allowed_gets_the_allowed_methods() {
+async fn a_method_that_is_not_allowed_gets_the_allowed_methods_in_the_shape_of_its_path() {
     let world = TestSetup::start().await;
-    for (method, path, allow) in [
-        ("GET", "/v1/chat/completions", "POST"),
-        ("DELETE", "/v1/messages", "POST"),
-        ("PUT", "/v1/responses/resp_1", "GET, DELETE"),
-        ("POST", "/v1/models", "GET"),
-        ("OPTIONS", "/v1/models", "GET"),
+    for (method, path, protocol, allow) in [
+        ("GET", "/v1/chat/completions", Protocol::Chat, "POST"),
+        ("DELETE", "/v1/messages", Protocol::Messages, "POST"),
+        (
+            "PUT",
+            "/v1/responses/resp_1",
+            Protocol::Responses,
+            "GET, DELETE",
+        ),
+        ("POST", "/v1/models", Protocol::Chat, "GET"),
+        ("OPTIONS", "/v1/models", Protocol::Chat, "GET"),
     ] {
         let answer = world.ask(&Request::new(method, path)).await;
-        assert_error_body(Protocol::Chat, &answer, 405);
+        assert_error_body(protocol, &answer, 405);
         assert_eq!(answer.headers.get("allow"), Some(allow), "{method} {path}");
     }
 }

@@ -118,6 +118,20 @@ fn assert_counted(line: &Value, usage: &Value) {
 }
 
 #[tokio::test]
+async fn a_method_or_path_that_no_route_has_is_refused_like_by_bedrock() {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&natives(&base_url(&simulator, ""))).await;
+    for (path, status) in [
+        ("/model/demo-large/converse", 405),
+        ("/model/demo-large/converse/now", 404),
+    ] {
+        let answer = gateway.ask(&Request::get(path)).await;
+        assert_error_body(Protocol::Converse, &answer, status);
+        assert_eq!(answer.json()["__type"], "UnknownOperationException");
+    }
+}
+
+#[tokio::test]
 async fn what_is_refused_has_the_name_of_an_error_of_bedrock() {
     let simulator = Simulator::start().await;
     let gateway = Gateway::start(&natives(&base_url(&simulator, ""))).await;

@@ -200,6 +200,8 @@ async fn permanent_errors_forbid_sdk_retries_on_every_path() {
         let retry = answer.headers.get("x-should-retry");
         assert_eq!(retry, Some("false"), "{}", request.target);
     }
+    let answer = world.ask(&Request::get("/v1/messages")).await;
+    assert_error_body(Protocol::Messages, &answer, 405);
     let busy = Request::ask(Protocol::Chat).simulate("status=404; message=none");
     let answer = world.ask(&busy).await;
     assert_eq!(answer.status, 404);

@@ -15,7 +15,7 @@ use foldhash::fast::RandomState;
 use headgate_core::catalog::channel::TimeoutOverrides;
 use headgate_core::filter::chain::{RequestChain, ResponseChain};
 use headgate_core::task::TaskSettings;
-use headgate_protocol::{Protocol, TaskApiFormat};
+use headgate_protocol::Protocol;
 use headgate_tracing::MessageTracePolicy;
 use headgate_translate::TranslationPolicy;
 use http::Method;
@@ -138,9 +138,9 @@ impl Router {
 }
 
 impl Router {
-    /// The video family whose routes have the longest common prefix with `path`, at least one segment: its error format
-    /// is used for unknown paths. `None` if routes of other protocols have an equally long one.
-    pub fn family_near(&self, path: &str) -> Option<Protocol> {
+    /// The protocol whose routes have the longest common prefix with `path`, at least one segment: its error format is used
+    /// for paths and methods that no route has. `None` if routes of other protocols have an equally long one.
+    pub fn protocol_near(&self, path: &str) -> Option<Protocol> {
         let mut longest = 0;
         let mut near = None;
         for route in &self.routes {
@@ -152,6 +152,6 @@ impl Router {
                 near = None;
             }
         }
-        near.filter(|protocol| protocol.descriptor().tasks == Some(TaskApiFormat::Native))
+        near
     }
 }
