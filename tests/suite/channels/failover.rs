@@ -213,7 +213,11 @@ async fn on_timeout_false_waits_for_the_provider() {
 async fn a_provider_that_names_a_time_is_not_asked_again_before() {
     let busy = Simulator::start().await;
     let url = busy.url_obeying("status=429;retry_after=3600");
-    let world = BadThenGood::start(&url, |_| {}).await;
+    // Without the time that the provider names, the next request would be sent to it.
+    let world = BadThenGood::start(&url, |config| {
+        config["channels"]["bad"]["health"] = json!({"cool_down": "1ms"});
+    })
+    .await;
     for _ in 0..5 {
         let answer = world.gateway.ask(&Request::ask(Protocol::Chat)).await;
         assert_eq!(answer.status, 200, "{}", answer.text());

@@ -16,6 +16,8 @@ const BOUNDS: CacheBounds = CacheBounds {
 const REPORT_BYTES_MAX: usize = 64 << 10;
 /// The memory of a report's tape of spans, as a multiple of the report's size.
 const TAPE_SHARE: usize = 3;
+/// The memory of an entry besides the body of its report or error: its key, its place in the map, and what points to the body.
+const ENTRY_BYTES: usize = 512;
 /// How long an error is returned again before the provider is queried again.
 const ERROR_TTL: Duration = Duration::from_secs(1);
 
@@ -104,7 +106,7 @@ impl CachedStatus {
         let report = self.report.as_ref();
         let report = report.map_or(0, |report| report.response.body().len() * (1 + TAPE_SHARE));
         let error = self.error.as_ref();
-        report + error.map_or(0, |error| error.bytes())
+        ENTRY_BYTES + report + error.map_or(0, |error| error.bytes())
     }
 }
 
@@ -134,7 +136,7 @@ mod tests {
             assert!(recorded.is_ok());
         }
         let kept = (0..1_000).filter(|number| cache.last(&key(*number)).is_some());
-        let bytes_of_each = REPORT_BYTES_MAX * (1 + TAPE_SHARE);
+        let bytes_of_each = ENTRY_BYTES + REPORT_BYTES_MAX * (1 + TAPE_SHARE);
         assert_eq!(kept.count(), BOUNDS.bytes / bytes_of_each);
         assert!(cache.last("999").is_some());
         cache.invalidate("999");
@@ -157,6 +159,6 @@ mod tests {
             assert!(recorded.is_err());
         }
         let kept = (0..400).filter(|number| cache.entries.get(&*key(*number)).is_some());
-        assert_eq!(kept.count(), BOUNDS.bytes >> 20);
+        assert_eq!(kept.count(), BOUNDS.bytes / (ENTRY_BYTES + (1 << 20)));
     }
 }
