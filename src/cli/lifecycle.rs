@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{io, thread};
-use tokio::runtime;
+use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
@@ -61,17 +61,55 @@ enum DrainCause {
     Replaced,
 }
 
-/// Starts the lifecycle on its own thread. Signals are handled from here on.
+/// The signals that a process handles from its first moment on, and the runtime of its lifecycle. They take effect once it
+/// serves: a SIGHUP to all processes of the program, for a reload, must not end the one that is about to take over.
+pub struct StartSignals {
+    runtime: Runtime,
+    hangup: Signal,
+    successor: Signal,
+    /// Not read, only handled: a write above the file size limit must fail instead of ending the process.
+    file_too_large: Signal,
+}
+
+impl StartSignals {
+    /// Handles these signals from here on.
+    ///
+    /// # Errors
+    /// The runtime or a signal handler cannot be created.
+    pub fn new() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let within = runtime.enter();
+        let hangup = signal(SignalKind::hangup())?;
+        let successor = signal(SignalKind::user_defined2())?;
+        let file_too_large = signal(SignalKind::from_raw(libc::SIGXFSZ))?;
+        drop(within);
+        Ok(Self {
+            runtime,
+            hangup,
+            successor,
+            file_too_large,
+        })
+    }
+}
+
+/// Starts the lifecycle on its own thread. All signals are handled from here on.
 ///
 /// # Errors
-/// The thread or its signal handlers cannot be created.
-pub fn start(life: ProcessLifecycle) -> io::Result<()> {
-    let runtime = runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let signals = {
-        let _within = runtime.enter();
-        ProcessSignals::new()?
+/// The thread or a signal handler cannot be created.
+pub fn start(life: ProcessLifecycle, signals: StartSignals) -> io::Result<()> {
+    let within = signals.runtime.enter();
+    let terminate = signal(SignalKind::terminate())?;
+    let interrupt = signal(SignalKind::interrupt())?;
+    let quit = signal(SignalKind::quit())?;
+    drop(within);
+    let runtime = signals.runtime;
+    let signals = ProcessSignals {
+        hangup: signals.hangup,
+        terminate,
+        interrupt,
+        quit,
+        successor: signals.successor,
+        _file_too_large: signals.file_too_large,
     };
     thread::Builder::new()
         .name("life".into())
@@ -219,22 +257,10 @@ struct ProcessSignals {
     interrupt: Signal,
     quit: Signal,
     successor: Signal,
-    /// Not read, only handled: a write above the file size limit must fail instead of ending the process.
     _file_too_large: Signal,
 }
 
 impl ProcessSignals {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            hangup: signal(SignalKind::hangup())?,
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            quit: signal(SignalKind::quit())?,
-            successor: signal(SignalKind::user_defined2())?,
-            _file_too_large: signal(SignalKind::from_raw(libc::SIGXFSZ))?,
-        })
-    }
-
     /// Returns when a draining process is told to end at once.
     ///
     /// A process that was replaced by a successor is already draining without SIGTERM: the first SIGTERM changes

@@ -2,7 +2,7 @@
 
 use super::config_file::PositionalConfigFileArgs;
 use super::handover::{InheritedSockets, SocketOffer};
-use super::lifecycle::{self, ProcessLifecycle};
+use super::lifecycle::{self, ProcessLifecycle, StartSignals};
 use super::{CommandError, limits};
 use crate::features::FEATURES;
 use crate::memory::trim::MemoryTrim;
@@ -81,6 +81,7 @@ pub fn gateway(
     log: ProcessLog,
     temporary_files: Vec<PathBuf>,
 ) -> Result<ReadyGateway, CommandError> {
+    let signals = StartSignals::new()?;
     MemoryTrim::before_start();
     let features = shared.list;
     let metrics = Arc::new(Metrics::new(shared.list, &shared.features));
@@ -175,7 +176,7 @@ pub fn gateway(
         tracing::warn!(%error, "cannot watch the configuration for changes; use SIGHUP or POST /reload");
     }
     issuance.start()?;
-    lifecycle::start(life)?;
+    lifecycle::start(life, signals)?;
     tracing::info!(
         %listen,
         %admin,

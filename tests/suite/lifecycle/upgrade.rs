@@ -9,11 +9,12 @@ use crate::harness::{
 use headgate_protocol::Protocol;
 use std::net::SocketAddr;
 use std::os::linux::net::SocketAddrExt;
+use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -266,6 +267,28 @@ async fn a_reload_during_a_handover_does_not_end_it() {
 }
 
 #[tokio::test]
+async fn a_process_that_starts_is_not_ended_by_the_signal_for_a_reload() {
+    let world = TestSetup::start().await;
+    // The successor waits for the sockets of somebody who has none.
+    let address = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = address.local_addr().unwrap();
+    let predecessor = std::os::unix::net::UnixListener::bind_addr(&handover_name(address)).unwrap();
+    let file = world.gateway.folder.path().join("routes.yaml");
+    let (config, listen) = (file.to_str().unwrap(), address.to_string());
+    let args = ["run", "--upgrade", "--config", config, "--listen", &listen];
+    let mut successor = Process::spawn(&args);
+    let accepting = tokio::task::spawn_blocking(move || predecessor.accept().unwrap());
+    let (connection, _) = accepting.await.unwrap();
+    successor.signal(libc::SIGHUP);
+    successor.signal(libc::SIGUSR2);
+    drop(connection);
+    let status = eventually("the end", async || successor.ended()).await;
+    let printed = successor.stderr.all().concat();
+    assert_eq!(status.signal(), None, "{status}: {printed}");
+    assert!(printed.contains("cannot take over"), "{printed}");
+}
+
+#[tokio::test]
 async fn where_nobody_is_to_be_replaced_a_process_starts_as_usual() {
     let mut world = TestSetup::start().await;
     world.gateway.process.signal(libc::SIGTERM);
@@ -349,11 +372,15 @@ async fn ends(process: &mut Process) {
 
 /// Connects to the handover socket of a gateway.
 async fn connect_to_name(address: SocketAddr) -> tokio::net::UnixStream {
+    let stream = std::os::unix::net::UnixStream::connect_addr(&handover_name(address)).unwrap();
+    stream.set_nonblocking(true).unwrap();
+    tokio::net::UnixStream::from_std(stream).unwrap()
+}
+
+/// The name of the handover socket of the gateway at an address.
+fn handover_name(address: SocketAddr) -> std::os::unix::net::SocketAddr {
     // SAFETY: the call has no preconditions.
     let user = unsafe { libc::geteuid() };
     let name = format!("headgate/{user}/{address}");
-    let name = std::os::unix::net::SocketAddr::from_abstract_name(name).unwrap();
-    let stream = std::os::unix::net::UnixStream::connect_addr(&name).unwrap();
-    stream.set_nonblocking(true).unwrap();
-    tokio::net::UnixStream::from_std(stream).unwrap()
+    std::os::unix::net::SocketAddr::from_abstract_name(name).unwrap()
 }
