@@ -28,6 +28,7 @@ from processes import Gateway, Redis, Simulator, adopt_orphans
 from receiver import Receiver
 from samples import Sampler
 from sessions import Sessions
+from store_probe import StoreProbe
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = (text_requests, file_requests, video_requests, client_faults)
@@ -85,7 +86,9 @@ class Run:
         self.caller = Caller(client, admin, self.ledger, Receiver(WEBHOOK_SECRET), random.Random(options.seed))
         # A busy machine is no fault of the store.
         state = {"redis": {"url": f"redis://127.0.0.1:{self.at.redis}/0", "timeout": "1s"}}
+        self.probes = [StoreProbe(self.ledger, self.at.redis)]
         if options.state == "sqlite":
+            self.probes = []
             state = f"sqlite:{self.folder}/state.sqlite"
         shipped = (ROOT / "routes.yaml").read_text()
         self.operators = Operators(
@@ -114,14 +117,14 @@ class Run:
         replacements = [(share, self.operators.upgrade) for share in UPGRADES_AT]
         replacements += [(share, self.operators.refused_upgrade) for share in REFUSED_UPGRADES_AT]
         replacements.sort(key=lambda it: it[0])
-        operations = asyncio.create_task(self.operators.work())
-        samples = asyncio.create_task(self._sample())
+        works = [self.operators.work(), self._sample(), *(probe.work() for probe in self.probes)]
+        works = [asyncio.create_task(work) for work in works]
         lull_interval = max(40.0, seconds / 24)
         self.sessions.resume()
         next_lull = time.monotonic() + lull_interval
         while (now := time.monotonic()) < self.end:
             await self._begin_scenario()
-            for task in (operations, samples):
+            for task in works:
                 if task.done():
                     task.result()
             if replacements and now >= self.started + replacements[0][0] * seconds:
@@ -131,9 +134,9 @@ class Run:
                 self.sessions.resume()
                 next_lull = time.monotonic() + lull_interval
                 print(self._progress(), flush=True)
-        operations.cancel()
-        samples.cancel()
-        await asyncio.gather(operations, samples, return_exceptions=True)
+        for work in works:
+            work.cancel()
+        await asyncio.gather(*works, return_exceptions=True)
         # The last file may have been an invalid one.
         self.operators.write()
         await self._lull()
