@@ -34,16 +34,37 @@ missing() {
     fi
 }
 
-# build TARGET TARGET_DIR: compiles the program, without the paths of this machine in it; prints its path.
+# mapped OPTION TARGET_DIR: this option of a compiler for each path that would otherwise be part of the program. Build scripts write
+# sources into the target folder, wherever it is; the compiler shows the sources of the standard library where they are installed.
+mapped() {
+    local home=${CARGO_HOME:-$HOME/.cargo} library
+    library=$(rustc --print sysroot)/lib/rustlib/src/rust
+    echo "$1=$library=/rustc/$(rustc -vV | sed -n 's/^commit-hash: //p')" \
+        "$1=$home=/cargo" "$1=$PWD=/headgate" "$1=$2=/headgate/target"
+}
+
+# build TARGET TARGET_DIR: compiles the program into this folder, an absolute path, without the paths of this machine in it; prints
+# its path.
 build() {
-    local target=$1 cc home=${CARGO_HOME:-$HOME/.cargo} name
+    local target=$1 cc name
     cc=$(compiler "$target")
     name=${target//-/_}
-    local flags="--remap-path-prefix=$home=/cargo --remap-path-prefix=$PWD=/headgate"
-    env "RUSTFLAGS=$flags" "CC_$name=$cc" "CFLAGS_$name=-ffile-prefix-map=$home=/cargo -ffile-prefix-map=$PWD=/headgate" \
+    env "RUSTFLAGS=$(mapped --remap-path-prefix "$2")" "CC_$name=$cc" "CFLAGS_$name=$(mapped -ffile-prefix-map "$2")" \
         "CARGO_TARGET_$(echo "$name" | tr '[:lower:]' '[:upper:]')_LINKER=$cc" CARGO_INCREMENTAL=0 \
         cargo build --profile dist --locked --bin headgate --target "$target" --target-dir "$2" >&2
+    require_no_paths "$2/$target/dist/headgate" "$2"
     echo "$2/$target/dist/headgate"
+}
+
+# require_no_paths PROGRAM TARGET_DIR: fails if the program has a path of this machine, which another one would have otherwise.
+require_no_paths() {
+    local place
+    for place in "${CARGO_HOME:-$HOME/.cargo}" "$PWD" "$2"; do
+        if grep --quiet --text --fixed-strings "$place/" "$1"; then
+            echo "release: the program has paths of this machine, below $place" >&2
+            exit 1
+        fi
+    done
 }
 
 # archive TARGET PROGRAM: writes the archive and the SBOM of a target.
@@ -90,7 +111,7 @@ for target in $targets; do
     if [ -n "$reason" ]; then
         echo "release: no archive for $target: this machine lacks $reason"
     else
-        archive "$target" "$(build "$target" target)"
+        archive "$target" "$(build "$target" "$PWD/target")"
     fi
 done
 (cd "$folder" && sha256sum ./*.tar.gz ./*.cdx.json >SHA256SUMS && cat SHA256SUMS)
