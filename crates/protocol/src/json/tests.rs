@@ -1,6 +1,7 @@
 //! Tests of the scan: what it accepts and refuses, and that values are read as written.
 
 mod corpus;
+mod public_suite;
 pub(super) mod random;
 
 use bytes::Bytes;
