@@ -51,6 +51,10 @@ use worker_gateways::{ConnectionWorker, WorkerGateways};
 
 /// Backlog of a listening socket; the system may limit it further.
 const WAITING_CONNECTIONS_MAX: i32 = 65_535;
+/// How much of a response the system keeps for a client that does not read, apart from what is on its way. Its own limit is
+/// megabytes for each connection, and a thousand of them take all memory that the system has for TCP.
+#[cfg(target_os = "linux")]
+const UNSENT_BYTES_MAX: u32 = 256 << 10;
 
 /// A listening process: add services, then run it until a signal ends it.
 pub struct ServerProcess {
@@ -246,6 +250,7 @@ impl ListenSocket {
     /// The descriptor is not a listening socket.
     pub fn inherited(listener: TcpListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
+        limit_unsent_bytes(&listener);
         Ok(Self {
             address: listener.local_addr()?,
             listener,
@@ -265,6 +270,16 @@ impl ListenSocket {
         Ok(self.listener.try_clone()?.into())
     }
 }
+
+/// Sets `UNSENT_BYTES_MAX` of the connections that are accepted, which have the options of the listening socket.
+#[cfg(target_os = "linux")]
+fn limit_unsent_bytes(listener: &TcpListener) {
+    // Without this option the system keeps more.
+    let _ = socket2::SockRef::from(listener).set_tcp_notsent_lowat(UNSENT_BYTES_MAX);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn limit_unsent_bytes(_listener: &TcpListener) {}
 
 /// The first address of `host:port`.
 ///
@@ -309,4 +324,21 @@ fn tls_settings(files: &ListenerTlsPaths, folder: &Path) -> Result<TlsSettings, 
         settings.set_client_cert_verifier(client_tls::verifier(authorities)?);
     }
     Ok(settings)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::net::TcpStream;
+
+    #[test]
+    fn accepted_connections_keep_few_unsent_bytes() {
+        let socket = ListenSocket::bind("127.0.0.1:0").unwrap();
+        let _client = TcpStream::connect(socket.address).unwrap();
+        let listener = socket.into_listener();
+        listener.set_nonblocking(false).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        let unsent = socket2::SockRef::from(&accepted).tcp_notsent_lowat();
+        assert_eq!(unsent.unwrap(), UNSENT_BYTES_MAX);
+    }
 }

@@ -34,6 +34,8 @@ pub(super) struct ClientTcpStream {
     received: Option<Vec<u8>>,
     /// The address of the peer.
     digest: Arc<SocketDigest>,
+    /// Whether a write waits for the client to read.
+    awaits_reader: bool,
 }
 
 impl ClientTcpStream {
@@ -47,6 +49,18 @@ impl ClientTcpStream {
             digest: Arc::new(digest),
             stream,
             received: reads_ahead.then(Vec::new),
+            awaits_reader: false,
+        }
+    }
+}
+
+impl Drop for ClientTcpStream {
+    /// Resets the connection if its client has stopped reading: otherwise, the system would keep what it has not sent, up to
+    /// megabytes, for as long as the client leaves the connection open.
+    fn drop(&mut self) {
+        if self.awaits_reader {
+            // An error is that of a connection that the client has reset.
+            let _ = self.stream.set_zero_linger();
         }
     }
 }
@@ -74,7 +88,9 @@ impl AsyncWrite for ClientTcpStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let polled = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.awaits_reader = polled.is_pending();
+        polled
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -90,7 +106,9 @@ impl AsyncWrite for ClientTcpStream {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        let polled = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.awaits_reader = polled.is_pending();
+        polled
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -178,7 +196,46 @@ impl Peek for ClientTcpStream {
 mod tests {
     use super::*;
     use std::future::poll_fn;
-    use tokio::io::duplex;
+    use std::net::Ipv4Addr;
+    use tokio::io::{AsyncReadExt, duplex};
+    use tokio::net::TcpListener;
+    use tokio::time::timeout;
+
+    /// Two ends of a connection over loopback: the client's, and that of the gateway.
+    async fn connected() -> (TcpStream, ClientTcpStream) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap());
+        let (client, accepted) = tokio::join!(client, listener.accept());
+        let (stream, peer) = accepted.unwrap();
+        (client.unwrap(), ClientTcpStream::new(stream, peer, false))
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_is_given_up_while_its_client_does_not_read_is_reset() {
+        let (mut client, mut server) = connected().await;
+        let piece = [b'x'; 64 << 10];
+        while let Ok(written) = timeout(Duration::from_millis(200), server.write(&piece)).await {
+            written.unwrap();
+        }
+        Shutdown::shutdown(&mut server).await;
+        drop(server);
+        let read = client.read_to_end(&mut Vec::new()).await;
+        assert_eq!(read.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+    }
+
+    #[tokio::test]
+    async fn what_was_written_arrives_after_the_connection_is_closed() {
+        let (mut client, mut server) = connected().await;
+        let sent = vec![b'x'; 256 << 10];
+        let writing = async {
+            server.write_all(&sent).await.unwrap();
+            drop(server);
+        };
+        let mut received = Vec::new();
+        let ((), read) = tokio::join!(writing, client.read_to_end(&mut received));
+        read.unwrap();
+        assert!(received == sent);
+    }
 
     #[tokio::test]
     async fn what_is_read_ahead_is_read_once_in_order_and_has_memory_only_while_it_waits() {
