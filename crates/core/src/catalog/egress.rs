@@ -78,14 +78,16 @@ impl EgressPolicy {
     }
 }
 
-/// Whether a host name can be one of the public DNS: names without a dot, numbers and those of the machine are none.
+/// Whether a host name can be one of the public DNS: names without a dot and those of the machine are none, and neither is what
+/// some parsers read as an IPv4 address: a last label that begins with a digit, such as `0x1`, or escapes.
 fn is_public_name(host: &str) -> bool {
     let host = host.trim_end_matches('.');
     let last = host.rsplit('.').next().unwrap_or_default();
     let is_local = ["localhost", "local", "internal"]
         .iter()
         .any(|name| name.eq_ignore_ascii_case(last));
-    host.contains('.') && !is_local && !last.bytes().all(|byte| byte.is_ascii_digit())
+    let is_number = last.starts_with(|first: char| first.is_ascii_digit());
+    host.contains('.') && !is_local && !is_number && !host.contains('%')
 }
 
 impl EgressException {
@@ -194,6 +196,10 @@ mod tests {
             "https://[::1]/a",
             "https://2130706433/a",
             "https://127.1/a",
+            "https://127.0.0.0x1/a",
+            "https://0x7f.0.0.0x1./a",
+            "https://127.0.0.%31/a",
+            "https://127%2e0%2e0%2ea/a",
             "https://localhost/a",
             "https://metadata.google.internal/a",
             "https://files/a",
