@@ -7,7 +7,8 @@
 # The demo is `headgate demo --listen … --admin … --simulator …` with the repository's routes.yaml. If HEADGATE_PROGRAM
 # is the path of the program, the cases with TLS (those of HTTP/2, and of SDKs of vendors of videos), those of models of these
 # vendors, those of runs, and those of agents with providers of other protocols run too, against gateways of their own;
-# CLIENTS_HTTP2_TRIES is the number of tries of each of their clients (8). Prints a line for each failed case, then the
+# CLIENTS_HTTP2_TRIES is the number of tries of each of their clients (8). CLIENTS_OPENAPI_CALLS is the number of calls that
+# Schemathesis makes from the OpenAPI document of the demo (200). Prints a line for each failed case, then the
 # counts of each language, then the total. The SDKs are installed in .clients/ and kept until their pinned versions
 # change. Missing on a bare Debian or Ubuntu:
 #
@@ -22,6 +23,8 @@ PYTHON=$INSTALLED/python/bin/python
 PYTHON_MIN=3.11
 AGENTS=$INSTALLED/agents/bin/python
 OLDEST=$INSTALLED/python/oldest
+CLIENTS_SCHEMATHESIS=$INSTALLED/schemathesis/bin/schemathesis
+export CLIENTS_SCHEMATHESIS
 gateways=()
 folders=()
 NODE_MIN=20
@@ -69,6 +72,7 @@ install() {
   flock 9
   unless_stamped python "$(python3 --version)" "$SUITE/requirements.txt" "$SUITE/oldest_requirements.txt"
   unless_stamped agents "$(python3 --version)" "$SUITE/agents_requirements.txt"
+  unless_stamped schemathesis "$(python3 --version)" "$SUITE/schemathesis_requirements.txt"
   unless_stamped js "$(node --version)" "$SUITE/package-lock.json" "$SUITE/package.json"
   flock -u 9
 }
@@ -96,6 +100,13 @@ install_python() {
 install_agents() {
   python3 -m venv "$INSTALLED/agents"
   "$AGENTS" -m pip install --quiet --disable-pip-version-check --no-deps --requirement "$SUITE/agents_requirements.txt"
+}
+
+# Schemathesis needs other versions of packages, too.
+install_schemathesis() {
+  python3 -m venv "$INSTALLED/schemathesis"
+  "$INSTALLED/schemathesis/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
+    --requirement "$SUITE/schemathesis_requirements.txt"
 }
 
 install_js() {

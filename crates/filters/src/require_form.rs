@@ -44,6 +44,7 @@ impl Filter for RequireFormFilter {
     fn add_to_contract(&self, contract: &mut RouteApiDescription) {
         contract.accepts_form = true;
         contract.requires_form = true;
+        contract.checks_content_type = true;
     }
 
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {

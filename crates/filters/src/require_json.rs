@@ -66,6 +66,7 @@ impl Filter for RequireJsonContentTypeFilter {
 
     fn add_to_contract(&self, contract: &mut RouteApiDescription) {
         contract.accepts_form = self.also_accept.is_some();
+        contract.checks_content_type = true;
     }
 
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {

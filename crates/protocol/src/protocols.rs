@@ -137,6 +137,15 @@ impl Protocol {
         Self::find(|known| known.headers.has_version(headers) || known.headers.has_key(headers))
     }
 
+    /// The protocols that `detect` can find.
+    pub fn detectable() -> impl Iterator<Item = Self> {
+        let all = Self::BUILT_IN.iter().copied();
+        all.filter(|known| {
+            let headers = &known.descriptor().headers;
+            headers.version.is_some() || headers.api_key.is_some()
+        })
+    }
+
     /// The protocol of which the request names a version.
     pub fn detect_version(headers: &HeaderMap) -> Option<Self> {
         Self::find(|known| known.headers.has_version(headers))

@@ -101,6 +101,53 @@ fn a_route_with_the_model_in_its_path_has_it_as_parameter_and_the_headers_of_its
 }
 
 #[test]
+fn a_route_has_the_statuses_and_contents_that_callers_get() {
+    let document = demo_document();
+    let operation = |path: &str, method: &str| &document["paths"][path][method];
+    let list = &operation("/v1/video/generations", "get")["responses"];
+    assert!(list["404"].is_object() && list["200"].is_null() && list["4XX"].is_null());
+    let count = operation("/v1/responses/input_tokens", "post");
+    assert!(count["responses"]["415"].is_object() && count["responses"]["4XX"].is_object());
+    assert_eq!(count["requestBody"]["required"], true);
+    let content = operation("/v1/files/{id}/content", "get");
+    assert!(content["responses"]["200"]["content"]["*/*"].is_object());
+    let video = &operation("/v1/videos/{id}/content", "get")["responses"];
+    assert!(video["206"].is_object() && video["416"].is_object());
+    // The provider decides what it takes.
+    let upload = &operation("/v1/uploads", "post")["requestBody"]["content"]["application/json"];
+    assert_eq!(upload["schema"], serde_json::json!({}));
+}
+
+#[test]
+fn errors_of_a_route_without_a_protocol_have_the_format_that_the_headers_show() {
+    let document = demo_document();
+    let models = &document["paths"]["/v1/models"]["get"]["responses"];
+    assert_eq!(
+        models["401"]["$ref"],
+        "#/components/responses/DetectedError401"
+    );
+    assert!(models["503"].is_object() && models["529"].is_object());
+    let schemas = &document["components"]["schemas"];
+    let formats = schemas["DetectedError"]["anyOf"].as_array().unwrap();
+    let names: Vec<_> = formats
+        .iter()
+        .filter_map(|schema| schema["$ref"].as_str()?.rsplit('/').next())
+        .collect();
+    assert_eq!(names, ["Error", "MessagesError", "GoogleError"]);
+}
+
+#[test]
+fn parameters_of_paths_have_no_control_characters_and_versions_are_dates() {
+    let document = demo_document();
+    let id = &document["paths"]["/v1/models/{id}"]["get"]["parameters"][0]["schema"];
+    assert_eq!(id["pattern"], r"^[^\u0000-\u001f\u007f-\u009f\\]+$");
+    let messages = &document["paths"]["/v1/messages"]["post"]["parameters"][0]["schema"];
+    let pattern = messages["pattern"].as_str().unwrap();
+    let pattern = regex::Regex::new(pattern).unwrap();
+    assert!(pattern.is_match("2023-06-01") && !pattern.is_match("2023-13-01"));
+}
+
+#[test]
 fn schemas_have_no_members_that_only_the_gateway_reads() {
     let document = demo_document();
     each(&document["components"]["schemas"], &mut |value| {

@@ -30,6 +30,7 @@ import stream_ends  # noqa: F401
 import runs  # noqa: F401
 import http2_refusals  # noqa: F401
 import openapi_document  # noqa: F401
+import openapi_calls  # noqa: F401
 import traces  # noqa: F401
 import runner
 

@@ -1,6 +1,7 @@
 //! Admin pages as operations.
 
 use super::ADMIN_TAG;
+use super::operation::PATH_TEXT;
 use headgate_core::feature::pages::PageQueryParameter;
 use http::Method;
 use serde_json::{Value, json};
@@ -43,7 +44,10 @@ impl AdminPageDescription {
         };
         let has_name = self.path.ends_with("{name}");
         let name = has_name.then(|| {
-            json!({"name": "name", "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}})
+            json!({
+                "name": "name", "in": "path", "required": true,
+                "schema": {"type": "string", "minLength": 1, "pattern": PATH_TEXT, "not": {"enum": [".", ".."]}}
+            })
         });
         let parameters = self.parameters.iter().map(|parameter| {
             json!({
@@ -61,7 +65,13 @@ impl AdminPageDescription {
             "summary": self.summary,
             "servers": [{"url": server}],
             "security": security,
-            "responses": {"200": {"description": "The page.", "content": {self.content_type: {"schema": schema}}}}
+            "responses": {
+                "200": {"description": "The page.", "content": {self.content_type: {"schema": schema}}},
+                "4XX": {
+                    "description": "What is wrong with the request, or that the configuration has nothing for the page.",
+                    "content": {"*/*": {"schema": {}}}
+                }
+            }
         });
         if has_name || !self.parameters.is_empty() {
             operation["parameters"] = name.into_iter().chain(parameters).collect();

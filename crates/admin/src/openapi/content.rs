@@ -21,12 +21,46 @@ pub(super) fn success(contract: &RouteApiDescription, has_parameter: bool) -> Va
         Some(GatewayResponseContent::OpenAiVideo) => {
             json_response("The video and its status.", reference("Video"))
         }
-        Some(GatewayResponseContent::VideoFile) => any("The video, or with 206 a range of it."),
+        Some(GatewayResponseContent::VideoFile) => any("The video."),
         Some(GatewayResponseContent::DeletedVideo) => {
             json_response("The video is deleted.", reference("DeletedVideo"))
         }
         None => provider_response(streams(contract)),
     }
+}
+
+/// A response of the provider on a route without a protocol: JSON, or a file.
+pub(super) fn unknown_response() -> Value {
+    let mut response = any("What the provider responds.");
+    response["content"]["application/json"] = json!({"schema": {}});
+    response
+}
+
+/// The other responses of a route that serves files.
+pub(super) fn file_responses() -> [(String, Value); 3] {
+    let without_content = |description: &str| {
+        json!({
+            "description": description,
+            "headers": {"x-request-id": {"$ref": "#/components/headers/x-request-id"}}
+        })
+    };
+    [
+        ("206".into(), any("The range that the request names.")),
+        (
+            "304".into(),
+            without_content("The caller has the file already."),
+        ),
+        ("416".into(), without_content("The file has no such range.")),
+    ]
+}
+
+/// An error that the provider responds with, and the gateway has no status of its own for.
+pub(super) fn provider_error() -> Value {
+    json!({
+        "description": "Another error of the provider, forwarded as it is.",
+        "headers": {"x-request-id": {"$ref": "#/components/headers/x-request-id"}},
+        "content": {"*/*": {"schema": {}}}
+    })
 }
 
 /// A response of the provider, also as a stream of events if callers can ask for one.
@@ -46,7 +80,7 @@ pub(super) fn any(description: &str) -> Value {
     json!({
         "description": description,
         "headers": {"x-request-id": {"$ref": "#/components/headers/x-request-id"}},
-        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+        "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}
     })
 }
 

@@ -16,6 +16,11 @@ use std::collections::{HashMap, HashSet};
 /// The tag of routes without a protocol.
 pub(super) const WITHOUT_PROTOCOL: &str = "other";
 
+/// The text of a parameter of a path: without backslashes and control characters, which the gateway refuses in paths.
+pub(super) const PATH_TEXT: &str = r"^[^\u0000-\u001f\u007f-\u009f\\]+$";
+/// The text of a date, as `require_version` accepts it.
+const DATE: &str = "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$";
+
 /// The parameter of a path that names the model.
 const MODEL: &str = "model";
 
@@ -140,7 +145,10 @@ fn filters(route: &Route) -> String {
 
 fn parameters(route: &Route, contract: &RouteApiDescription, names: &[&str]) -> Vec<Value> {
     let of_path = names.iter().map(|name| {
-        let mut parameter = json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}});
+        let mut parameter = json!({
+            "name": name, "in": "path", "required": true,
+            "schema": {"type": "string", "minLength": 1, "pattern": PATH_TEXT, "not": {"enum": [".", ".."]}}
+        });
         if *name == MODEL && provides(route, FilterProvision::Model) {
             parameter["description"] = json!("Name of the model. It counts in place of one in the body.");
         }
@@ -150,7 +158,7 @@ fn parameters(route: &Route, contract: &RouteApiDescription, names: &[&str]) -> 
         json!({
             "name": name, "in": "header", "required": true,
             "description": "Version of the API, as a date.",
-            "schema": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "examples": ["2023-06-01"]}
+            "schema": {"type": "string", "pattern": DATE, "examples": ["2023-06-01"]}
         })
     });
     let once = provides(route, FilterProvision::CreateRecord).then(|| {
@@ -169,21 +177,25 @@ fn request_body(
     schemas: &mut ComponentSchemas,
 ) -> Value {
     let mut content = Map::new();
+    let is_scanned = route.request.body_need() == RequestBodyNeed::Scanned;
     let schema = match &contract.body {
         Some(schema) => schemas.add_request(schema.source(), &route.name),
-        None => json!({"type": "object"}),
+        None if is_scanned => json!({"type": "object"}),
+        // The provider decides.
+        None => json!({}),
+    };
+    let form = match is_scanned {
+        true => json!({"type": "object"}),
+        false => json!({}),
     };
     if !contract.requires_form {
         content.insert("application/json".into(), json!({"schema": schema}));
     }
-    let is_scanned = route.request.body_need() == RequestBodyNeed::Scanned;
     if contract.accepts_form || !is_scanned {
-        content.insert(
-            "multipart/form-data".into(),
-            json!({"schema": {"type": "object"}}),
-        );
+        content.insert("multipart/form-data".into(), json!({"schema": form}));
     }
-    json!({"required": contract.body.is_some(), "content": content})
+    let is_required = contract.body.is_some() || contract.checks_content_type;
+    json!({"required": is_required, "content": content})
 }
 
 fn responses(
@@ -197,10 +209,19 @@ fn responses(
         content::any("The file.")
     } else if provides(FilterProvision::Reply) && contract.content.is_none() {
         content::any("What the gateway replies.")
+    } else if route.protocol.is_none() && contract.body.is_none() && contract.content.is_none() {
+        content::unknown_response()
     } else {
         content::success(contract, !names.is_empty())
     };
-    let mut responses = Map::from_iter([("200".to_owned(), success)]);
+    let mut responses = Map::new();
+    if !contract.is_refused {
+        responses.insert("200".to_owned(), success);
+    }
+    let serves_file = contract.content == Some(GatewayResponseContent::VideoFile);
+    if provides(FilterProvision::Media) || serves_file {
+        responses.extend(content::file_responses());
+    }
     let filters = || {
         route
             .request
@@ -220,8 +241,13 @@ fn responses(
         makes_once: provides(FilterProvision::CreateRecord),
         cancels: *method == Method::DELETE || route.pattern.path().contains("/cancel"),
         calls_services: filters().any(|named| named.filter.callout().is_some()),
-        asks_provider: !provides(FilterProvision::Reply),
+        asks_provider: !provides(FilterProvision::Reply) && !contract.is_refused,
+        is_refused: contract.is_refused,
+        checks_content_type: contract.checks_content_type,
     };
+    if conditions.asks_provider {
+        responses.insert("4XX".to_owned(), content::provider_error());
+    }
     responses.extend(ErrorFormat::for_route(route.protocol).references(conditions));
     Value::Object(responses)
 }

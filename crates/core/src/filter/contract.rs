@@ -13,12 +13,16 @@ pub struct RouteApiDescription {
     pub accepts_form: bool,
     /// Whether it must be a form.
     pub requires_form: bool,
+    /// Whether a request with another content type is refused.
+    pub checks_content_type: bool,
     /// The headers in which callers may send the key, besides `Authorization`.
     pub key_headers: Vec<HeaderName>,
     /// The header with a date that callers must send.
     pub version_header: Option<String>,
     /// What the gateway makes of a success; `None` if it forwards what the provider sends.
     pub content: Option<GatewayResponseContent>,
+    /// Whether the gateway refuses every request, as if there were no route.
+    pub is_refused: bool,
 }
 
 /// The content of a response that the gateway makes.

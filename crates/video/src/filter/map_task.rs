@@ -188,9 +188,11 @@ struct MapTaskFilter {
 impl Filter for MapTaskFilter {
     fn add_to_contract(&self, contract: &mut RouteApiDescription) {
         contract.content = match (self.format, self.operation) {
-            (_, TaskOperation::List | TaskOperation::Unsupported) | (TaskApiFormat::Native, _) => {
+            (_, TaskOperation::List | TaskOperation::Unsupported) => {
+                contract.is_refused = true;
                 return;
             }
+            (TaskApiFormat::Native, _) => return,
             (_, TaskOperation::Delete) => Some(GatewayResponseContent::DeletedVideo),
             (_, TaskOperation::Content) => Some(GatewayResponseContent::VideoFile),
             (TaskApiFormat::OpenAi, _) => Some(GatewayResponseContent::OpenAiVideo),
