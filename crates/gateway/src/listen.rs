@@ -326,19 +326,17 @@ fn tls_settings(files: &ListenerTlsPaths, folder: &Path) -> Result<TlsSettings, 
     Ok(settings)
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
-    use super::*;
-    use std::net::TcpStream;
-
+    #[cfg(target_os = "linux")]
     #[test]
     fn accepted_connections_keep_few_unsent_bytes() {
-        let socket = ListenSocket::bind("127.0.0.1:0").unwrap();
-        let _client = TcpStream::connect(socket.address).unwrap();
+        let socket = super::ListenSocket::bind("127.0.0.1:0").unwrap();
+        let _client = std::net::TcpStream::connect(socket.address).unwrap();
         let listener = socket.into_listener();
         listener.set_nonblocking(false).unwrap();
         let (accepted, _) = listener.accept().unwrap();
         let unsent = socket2::SockRef::from(&accepted).tcp_notsent_lowat();
-        assert_eq!(unsent.unwrap(), UNSENT_BYTES_MAX);
+        assert_eq!(unsent.unwrap(), super::UNSENT_BYTES_MAX);
     }
 }
