@@ -8,7 +8,7 @@
 # is the path of the program, the cases with TLS (those of HTTP/2, and of SDKs of vendors of videos), those of models of these
 # vendors, those of runs, and those of agents with providers of other protocols run too, against gateways of their own;
 # CLIENTS_HTTP2_TRIES is the number of tries of each of their clients (8). CLIENTS_OPENAPI_CALLS is the number of calls that
-# Schemathesis makes from the OpenAPI document of the demo (100). Prints a line for each failed case, then the
+# Schemathesis makes from the OpenAPI document of the demo (50). Prints a line for each failed case, then the
 # counts of each language, then the total. The SDKs are installed in .clients/ and kept until their pinned versions
 # change. Missing on a bare Debian or Ubuntu:
 #
