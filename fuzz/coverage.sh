@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Prints what inputs reach of the sources under test: `coverage.sh [TARGET]`, by default for all targets. Replays the corpus of
 # fuzz/corpus and the inputs that `run.sh` has found. Needs llvm-profdata and llvm-cov of the compiler's LLVM. Prints a table:
-# lines, and regions, which are the parts between branches, without tests.
+# lines, branches, which are the outcomes of conditions, and regions, which are the parts between branches and between arms of
+# `match`; tests do not count.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 wanted=${1:-}
@@ -46,11 +47,12 @@ measure() {
     local sources
     mapfile -t sources < <(files_under "$@")
     "$report" report "$replay" -instr-profile="$folder/$name.profdata" "${sources[@]}" >"$folder/$name.txt"
-    # The columns of the last line: regions, functions, lines, each with its count, the missed ones and a percentage.
-    awk -v name="$name" '/^TOTAL/ { print "| " name " | " $8 " | " $10 " | " $2 " | " $4 " |" }' "$folder/$name.txt"
+    # The columns of the last line: regions, functions, lines, branches, each with its count, the missed ones and a percentage.
+    awk -v name="$name" \
+        '/^TOTAL/ { print "| " name " | " $8 " | " $10 " | " $11 " | " $13 " | " $2 " | " $4 " |" }' "$folder/$name.txt"
 }
 
-printf '| target | lines | reached | regions | reached |\n|-|-|-|-|-|\n'
+printf '| target | lines | reached | branches | reached | regions | reached |\n|-|-|-|-|-|-|-|\n'
 "$replay" | while read -r name sources; do
     # shellcheck disable=SC2086  # sources are paths, separated by spaces
     if [ -z "$wanted" ] || [ "$wanted" = "$name" ]; then measure "$name" $sources; fi

@@ -4,6 +4,8 @@ pub mod corpus;
 mod input;
 pub mod mutation;
 mod targets;
+mod translation_context;
+mod translation_sources;
 
 #[cfg(test)]
 mod tests;

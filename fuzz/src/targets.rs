@@ -8,6 +8,7 @@ mod forms;
 mod http2;
 mod json;
 mod plugin_calls;
+mod request_translations;
 mod requests;
 mod responses;
 mod routes;
@@ -15,6 +16,8 @@ mod schemas;
 mod sse;
 mod task_ids;
 mod translations;
+
+use crate::translation_sources::{REQUEST_SOURCES, STREAM_SOURCES};
 
 /// A function that takes any bytes, and panics if a property does not hold.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +105,12 @@ pub const TARGETS: &[FuzzTarget] = &[
         run: plugin_calls::run,
     },
     FuzzTarget {
+        name: "request_translations",
+        sources: REQUEST_SOURCES,
+        mutations: 300,
+        run: request_translations::run,
+    },
+    FuzzTarget {
         name: "requests",
         sources: &[
             "crates/gateway/src/downstream/http1/head_scan.rs",
@@ -152,7 +161,7 @@ pub const TARGETS: &[FuzzTarget] = &[
     },
     FuzzTarget {
         name: "translations",
-        sources: &["crates/translate/src/"],
+        sources: STREAM_SOURCES,
         mutations: 300,
         run: translations::run,
     },

@@ -52,8 +52,8 @@ macro_rules! each_target {
 }
 
 each_target! {
-    chunk_bodies edits expressions families forms http2 json plugin_calls requests responses routes
-    schemas sse task_ids translations
+    chunk_bodies edits expressions families forms http2 json plugin_calls request_translations requests
+    responses routes schemas sse task_ids translations
 }
 
 #[test]

@@ -1,47 +1,33 @@
 //! Translations of streams: well-formed events in the caller's protocol come of whatever a provider sends, in any pieces.
 //!
-//! An input is a pair such as `messages->chat`, and after a line with `--` the provider's stream.
+//! An input is a pair such as `messages->chat`, with words for what the gateway knows of the request, and after a line with
+//! `--` the provider's stream.
 
 use crate::input::{cuts, parse_json, parts};
+use crate::translation_context::{CALLERS, KeylessSealer, find_pair};
 use bytes::Bytes;
-use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
+use headgate_protocol::conversation::ConversationFormat;
 use headgate_protocol::sse::{SseDecoder, SseEvent};
 use headgate_translate::{
-    Ledger, ProtocolPair, ResponseContext, StreamTranslator, translate_response,
+    Ledger, ProtocolPair, RenamedTool, ResponseContext, StreamTranslator, ThinkingSealer,
+    translate_response, translate_token_count,
 };
+use std::sync::Arc;
 
 const EVENT_BYTES_MAX: usize = 1 << 20;
 
-const CALLERS: [ConversationFormat; 3] = [
-    ConversationFormat::Chat,
-    ConversationFormat::Messages,
-    ConversationFormat::Responses,
-];
-const CHANNELS: [ProviderFormat; 5] = [
-    ProviderFormat::Chat,
-    ProviderFormat::Messages,
-    ProviderFormat::Responses,
-    ProviderFormat::Gemini,
-    ProviderFormat::Converse,
-];
-
 pub fn run(input: &[u8]) {
-    let [name, stream] = parts(input);
-    let mut pairs = CALLERS.iter().flat_map(|caller| {
-        CHANNELS.iter().map(|channel| ProtocolPair {
-            caller: *caller,
-            channel: *channel,
-        })
-    });
-    let named = pairs.find(|pair| pair.name().as_bytes() == name);
-    // A pair of one protocol needs no translation.
-    let Some(pair) = named.filter(|pair| pair.caller.provider_format() != pair.channel) else {
+    let [head, stream] = parts(input);
+    let head = String::from_utf8_lossy(head);
+    let mut words = head.split(' ');
+    let Some(pair) = words.next().and_then(find_pair) else {
         return;
     };
-    let whole = translate(pair, &[stream]);
+    let context = new_context(words);
+    let whole = translate(pair, &context, &[stream]);
     for pieces in cuts(stream) {
         assert_eq!(
-            bytes(&translate(pair, &pieces).0),
+            bytes(&translate(pair, &context, &pieces).0),
             bytes(&whole.0),
             "the stream in pieces"
         );
@@ -50,18 +36,25 @@ pub fn run(input: &[u8]) {
     check_second_reading(pair, &whole);
     let body = Bytes::copy_from_slice(stream);
     let mut ledger = Ledger::default();
-    if let Ok(translated) = translate_response(pair, &body, &context(), &mut ledger) {
+    if let Ok(translated) = translate_response(pair, &body, &context, &mut ledger) {
         let parsed = parse_json(&translated);
         assert!(
             parsed.is_none_or(|body| body.is_object()),
             "the body is no object"
         );
     }
+    if let Ok(count) = translate_token_count(pair, &body) {
+        parse_json(&count);
+    }
 }
 
 /// The caller's events, and whether all of the provider's could be read.
-fn translate(pair: ProtocolPair, pieces: &[&[u8]]) -> (Vec<SseEvent>, bool) {
-    let mut translator = StreamTranslator::new(pair, context());
+fn translate(
+    pair: ProtocolPair,
+    context: &ResponseContext,
+    pieces: &[&[u8]],
+) -> (Vec<SseEvent>, bool) {
+    let mut translator = StreamTranslator::new(pair, context.clone());
     let mut decoder = SseDecoder::new(EVENT_BYTES_MAX);
     let mut events = Vec::new();
     for piece in pieces {
@@ -113,6 +106,42 @@ fn check_events(pair: ProtocolPair, events: &[SseEvent]) {
         end.is_none_or(|at| at + 1 == events.len()),
         "an event follows the end"
     );
+    match pair.caller {
+        ConversationFormat::Chat => {}
+        ConversationFormat::Messages => check_blocks(events),
+        ConversationFormat::Responses => check_numbers(events),
+    }
+}
+
+/// Blocks have consecutive indexes; one is open at a time, and none at the end.
+fn check_blocks(events: &[SseEvent]) {
+    let (mut begun, mut is_open) = (0, false);
+    for event in events {
+        let index = || parse_json(event.data()).and_then(|data| data["index"].as_u64());
+        match event.name() {
+            Some(b"content_block_start") => {
+                assert!(!is_open, "a block begins in another one");
+                assert_eq!(index(), Some(begun), "blocks are counted");
+                (begun, is_open) = (begun + 1, true);
+            }
+            Some(name @ (b"content_block_delta" | b"content_block_stop")) => {
+                assert!(is_open, "a block is not open");
+                assert_eq!(index(), Some(begun - 1), "the block is another one");
+                is_open = name == b"content_block_delta";
+            }
+            Some(b"message_stop") => assert!(!is_open, "a block has no end"),
+            _ => {}
+        }
+    }
+}
+
+/// Events are numbered from 0.
+fn check_numbers(events: &[SseEvent]) {
+    for (number, event) in (0..).zip(events) {
+        if let Some(data) = parse_json(event.data()) {
+            assert_eq!(data["sequence_number"].as_u64(), Some(number), "{data}");
+        }
+    }
 }
 
 fn is_named(event: &SseEvent, name: &[u8]) -> bool {
@@ -131,7 +160,7 @@ fn check_second_reading(pair: ProtocolPair, (events, is_read): &(Vec<SseEvent>, 
     for caller in callers {
         let caller = *caller;
         let again = ProtocolPair { caller, channel };
-        let mut translator = StreamTranslator::new(again, context());
+        let mut translator = StreamTranslator::new(again, new_context([].into_iter()));
         let mut second = Vec::new();
         for event in events {
             let read = translator.translate(event, &mut second);
@@ -145,12 +174,30 @@ fn bytes(events: &[SseEvent]) -> Vec<u8> {
     events.iter().flat_map(|event| event.raw.to_vec()).collect()
 }
 
-fn context() -> ResponseContext {
-    ResponseContext {
+/// What the gateway knows of a request: `seals`, `tools`, `thoughts` and `repeats` add something that most requests do not
+/// have.
+fn new_context<'w>(words: impl Iterator<Item = &'w str>) -> ResponseContext {
+    let mut context = ResponseContext {
         id: "0a1b".into(),
         created: 1_795_383_310,
         model: Bytes::from_static(b"\"chat-large\""),
         includes_usage: true,
         ..ResponseContext::default()
+    };
+    for word in words {
+        match word {
+            "seals" => context.sealer = Some(Arc::new(KeylessSealer) as Arc<dyn ThinkingSealer>),
+            "tools" => {
+                context.custom_tools = vec!["free".into()];
+                context.renamed_tools = vec![RenamedTool {
+                    name: "my tool".into(),
+                    sent: "f1".into(),
+                }];
+            }
+            "thoughts" => context.total_has_thoughts = true,
+            "repeats" => context.repeated = vec![("temperature", "0.5".into())],
+            _ => context.includes_usage = false,
+        }
     }
+    context
 }

@@ -12,6 +12,8 @@ pub struct SseEvent {
     name: Option<Range<usize>>,
     data: EventData,
     oversize: bool,
+    /// Whether `raw` begins with a byte order mark that is no part of its first line, as only a stream may.
+    has_mark: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -127,8 +129,9 @@ impl SseEvent {
         while !rest.is_empty() {
             let (line, line_end, after) = split_line(rest);
             rest = after;
+            let is_marked = self.has_mark && changed.is_empty();
             let unmarked = line.strip_prefix(BYTE_ORDER_MARK);
-            let line_start = unmarked.filter(|_| changed.is_empty()).unwrap_or(line);
+            let line_start = unmarked.filter(|_| is_marked).unwrap_or(line);
             let is_data = line_start == b"data" || line_start.starts_with(b"data:");
             if !is_data {
                 changed.put_slice(line);
@@ -152,6 +155,7 @@ impl SseEvent {
             name: None,
             data: EventData::None,
             oversize: false,
+            has_mark: false,
         }
     }
 
@@ -166,6 +170,7 @@ impl SseEvent {
         let mut event = Self::blank(raw);
         let mut at = 0;
         if at_stream_start && event.raw.starts_with(BYTE_ORDER_MARK) {
+            event.has_mark = true;
             at = BYTE_ORDER_MARK.len();
         }
         while at < event.raw.len() {

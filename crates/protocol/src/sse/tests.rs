@@ -268,6 +268,18 @@ fn other_data_leaves_all_other_lines_as_they_are() {
 }
 
 #[test]
+fn a_byte_order_mark_within_a_stream_is_part_of_its_line() {
+    let mut decoder = SseDecoder::new(LIMIT);
+    decoder.push(&Bytes::from_static(b"\n\xEF\xBB\xBFdata: a\ndata: b\n\n"));
+    let events: Vec<_> = std::iter::from_fn(|| decoder.next()).collect();
+    assert_eq!(events[1].data(), b"b");
+    assert_eq!(
+        events[1].with_data(b"c"),
+        &b"\xEF\xBB\xBFdata: a\ndata: c\n\n"[..]
+    );
+}
+
+#[test]
 fn an_encoded_event_decodes_to_itself() {
     for (name, data) in [(None, "{}"), (Some("error"), "a\nb"), (Some("x"), "\n")] {
         let frame = encode_event(name, data.as_bytes());
