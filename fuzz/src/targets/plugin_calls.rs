@@ -22,6 +22,8 @@ const SCRIPT_BYTES_MAX: usize = 1 << 10;
 const BODY_BYTES_MAX: usize = 8 << 10;
 const HEADERS_MAX: usize = 16;
 const HEADER_BYTES_MAX: usize = 4 << 10;
+/// How often the plugin is started again, a pause after each time.
+const STARTS_MAX: u32 = 1_000;
 /// Longest line that a plugin may log, in bytes.
 const LINE_BYTES_MAX: usize = 4 << 10;
 
@@ -52,8 +54,7 @@ pub fn run(input: &[u8]) {
 
 async fn run_script(script: Bytes) {
     let services = Arc::new(CheckedServices::default());
-    let started = Plugin::start(&MODULE, settings(), services.clone()).await;
-    let plugin = started.unwrap_or_else(|error| panic!("the plugin does not start: {error}"));
+    let plugin = start_plugin(&services).await;
     let stream = plugin.open_stream().await.expect("the plugin is started");
     let mut exchange = exchange();
     // A failure ends the stream, and is one of the outcomes.
@@ -63,6 +64,20 @@ async fn run_script(script: Bytes) {
     assert!(status.memory <= 1 << 20, "{status:?}");
     assert!(plugin.metrics().len() <= settings().limits.metrics);
     assert!(services.calls.load(Ordering::Relaxed) <= SCRIPT_BYTES_MAX * 8);
+}
+
+/// Starts the plugin. Instances of earlier inputs may still wait for the ends of their streams, which tasks of the runtime
+/// bring about, and as many as the host allows: only a start that fails for long is a fault.
+async fn start_plugin(services: &Arc<CheckedServices>) -> Plugin {
+    let mut attempts = 0;
+    loop {
+        match Plugin::start(&MODULE, settings(), services.clone()).await {
+            Ok(plugin) => return plugin,
+            Err(error) if attempts == STARTS_MAX => panic!("the plugin does not start: {error}"),
+            Err(_) => tokio::time::sleep(settings().limits.pause).await,
+        }
+        attempts += 1;
+    }
 }
 
 async fn drive(

@@ -1,9 +1,9 @@
 //! What the HTTP/2 library makes of a connection that the inspector has passed.
 
-use super::{InspectedConnection, LIST_BYTES_MAX, MALFORMED};
 use bytes::Bytes;
 use h2::Reason;
 use h2::server::Builder;
+use headgate_http2_inspection::MALFORMED;
 use http::request::Parts;
 use http::{HeaderValue, Method};
 use tokio::io::{AsyncWriteExt, duplex};
@@ -27,10 +27,10 @@ thread_local! {
 
 /// The inspector finds each error of compression that the library finds, and no head that is malformed reaches the gateway
 /// without a mark. The inspector may find an error before the end of a block, and the library ends the connection then.
-pub(super) fn check_library(connection: &InspectedConnection) {
-    let reading = RUNTIME.with(|runtime| runtime.block_on(read(&connection.passed)));
+pub(super) fn check_library(passed: &[u8], is_over: bool, list_bytes_max: usize) {
+    let reading = RUNTIME.with(|runtime| runtime.block_on(read(passed, list_bytes_max)));
     assert!(
-        connection.is_over || reading.error != Some(Reason::COMPRESSION_ERROR),
+        is_over || reading.error != Some(Reason::COMPRESSION_ERROR),
         "only the library finds an error of compression"
     );
     for head in &reading.heads {
@@ -41,13 +41,13 @@ pub(super) fn check_library(connection: &InspectedConnection) {
     }
 }
 
-async fn read(passed: &[u8]) -> LibraryReading {
+async fn read(passed: &[u8], list_bytes_max: usize) -> LibraryReading {
     let mut reading = LibraryReading::default();
     let (mut client, server) = duplex(OUTPUT_BYTES_MAX);
     let is_written = client.write_all(passed).await.is_ok() && client.shutdown().await.is_ok();
     assert!(is_written, "the buffer takes the connection");
     let mut builder = Builder::new();
-    builder.max_header_list_size(LIST_BYTES_MAX as u32);
+    builder.max_header_list_size(list_bytes_max as u32);
     let mut connection = match builder.handshake::<_, Bytes>(server).await {
         Ok(connection) => connection,
         Err(error) => {
