@@ -85,7 +85,6 @@ async fn a_misspelled_path_gets_a_hint_with_the_nearest_path() {
             "/v1/v1/chat/completions",
             "`POST /v1/chat/completions`",
         ),
-        ("POST", "/v1/messages/", "`POST /v1/messages`"),
         ("GET", "/v1/model", "`GET /v1/models`"),
         (
             "GET",
@@ -98,6 +97,9 @@ async fn a_misspelled_path_gets_a_hint_with_the_nearest_path() {
         assert!(message.contains(wanted), "{message}");
         assert_eq!(answer.json()["error"]["code"], "unknown_url");
     }
+    let below_messages = world.ask(&Request::new("POST", "/v1/messages/")).await;
+    let message = assert_error_body(Protocol::Messages, &below_messages, 404);
+    assert!(message.contains("`POST /v1/messages`"), "{message}");
     for path in ["/", "/favicon.ico", "/v1/embeddings"] {
         let answer = world.ask(&Request::get(path)).await;
         let message = assert_error_body(Protocol::Chat, &answer, 404);
