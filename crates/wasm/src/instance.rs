@@ -119,9 +119,14 @@ impl PluginInstance {
         }
     }
 
-    /// No more streams get a place.
+    /// No more streams get a place. After the last one it is called no more.
     pub fn retire(&self) {
         self.is_retired.store(true, Ordering::Release);
+    }
+
+    /// Whether it takes no streams, and has none: what it does by itself would have no end.
+    fn is_over(&self) -> bool {
+        self.is_retired.load(Ordering::Acquire) && self.streams() == 0
     }
 
     /// Waits until no other call runs. `None` if the instance did not start.
@@ -169,8 +174,10 @@ impl BackgroundCallRunner for PluginInstance {
     fn run(self: Arc<Self>, call: BackgroundCall) -> Pin<Box<dyn Future<Output = bool> + Send>> {
         Box::pin(async move {
             match self.lock_usable().await {
-                Some(guard) => UninterruptedCall::new(guard.run_background(call)).await,
-                None => false,
+                Some(guard) if !self.is_over() => {
+                    UninterruptedCall::new(guard.run_background(call)).await
+                }
+                _ => false,
             }
         })
     }

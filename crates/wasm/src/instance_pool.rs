@@ -166,6 +166,17 @@ impl EndIdleInstances for InstancePool {
         }
         // What an instance has is freed when it is dropped, which must not happen under the lock.
         drop(instances);
+        idle.iter().for_each(|instance| instance.retire());
+    }
+}
+
+impl Drop for InstancePool {
+    /// The calls of an instance may keep it, each for the next one.
+    fn drop(&mut self) {
+        self.lock()
+            .ready
+            .iter()
+            .for_each(|instance| instance.retire());
     }
 }
 

@@ -22,8 +22,8 @@ const SCRIPT_BYTES_MAX: usize = 1 << 10;
 const BODY_BYTES_MAX: usize = 8 << 10;
 const HEADERS_MAX: usize = 16;
 const HEADER_BYTES_MAX: usize = 4 << 10;
-/// How often the plugin is started again, a pause after each time.
-const STARTS_MAX: u32 = 1_000;
+/// How often the end of a plugin's instances is waited for, a pause each time.
+const WAITS_MAX: u32 = 1_000;
 /// Longest line that a plugin may log, in bytes.
 const LINE_BYTES_MAX: usize = 4 << 10;
 
@@ -54,7 +54,14 @@ pub fn run(input: &[u8]) {
 
 async fn run_script(script: Bytes) {
     let services = Arc::new(CheckedServices::default());
-    let plugin = start_plugin(&services).await;
+    run_plugin(&services, script).await;
+    assert!(services.calls.load(Ordering::Relaxed) <= SCRIPT_BYTES_MAX * 8);
+    wait_for_end(&services).await;
+}
+
+async fn run_plugin(services: &Arc<CheckedServices>, script: Bytes) {
+    let plugin = Plugin::start(&MODULE, settings(), services.clone()).await;
+    let plugin = plugin.expect("the plugin starts");
     let stream = plugin.open_stream().await.expect("the plugin is started");
     let mut exchange = exchange();
     // A failure ends the stream, and is one of the outcomes.
@@ -63,21 +70,17 @@ async fn run_script(script: Bytes) {
     let status = plugin.status();
     assert!(status.memory <= 1 << 20, "{status:?}");
     assert!(plugin.metrics().len() <= settings().limits.metrics);
-    assert!(services.calls.load(Ordering::Relaxed) <= SCRIPT_BYTES_MAX * 8);
 }
 
-/// Starts the plugin. Instances of earlier inputs may still wait for the ends of their streams, which tasks of the runtime
-/// bring about, and as many as the host allows: only a start that fails for long is a fault.
-async fn start_plugin(services: &Arc<CheckedServices>) -> Plugin {
-    let mut attempts = 0;
-    loop {
-        match Plugin::start(&MODULE, settings(), services.clone()).await {
-            Ok(plugin) => return plugin,
-            Err(error) if attempts == STARTS_MAX => panic!("the plugin does not start: {error}"),
-            Err(_) => tokio::time::sleep(settings().limits.pause).await,
+/// The instances of a plugin end soon after it, with all that they have: their timers, calls and queues call nothing any more.
+async fn wait_for_end(services: &Arc<CheckedServices>) {
+    for _ in 0..WAITS_MAX {
+        if Arc::strong_count(services) == 1 {
+            return;
         }
-        attempts += 1;
+        tokio::time::sleep(settings().limits.pause).await;
     }
+    panic!("an instance goes on after its plugin");
 }
 
 async fn drive(

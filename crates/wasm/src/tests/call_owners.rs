@@ -68,3 +68,38 @@ async fn a_call_that_a_stream_makes_at_its_end_outlives_it() {
     let is_reported = || environment.messages() == ["reported"];
     until("the plugin gets the response", is_reported).await;
 }
+
+#[tokio::test]
+async fn calls_that_follow_each_other_without_end_end_with_the_plugin() {
+    const CALLS: usize = 5_000;
+    // Each response takes a few milliseconds, in which others arrive.
+    const ENDLESS: &str = r#"
+        (func $call (drop (call $http {"auth"}
+            {"\02\00\00\00\07\00\00\00\04\00\00\00\05\00\00\00\06\00\00\00:method\00POST\00:path\00/check\00"}
+            {""} {""} (i32.const 0) (i32.const 0))))
+        (func (export "proxy_on_log") (param i32) (call $call) (call $call))
+        (func (export "proxy_on_http_call_response") (param i32 i32 i32 i32 i32)
+            (local $count i32)
+            (loop $more
+                (local.set $count (i32.add (local.get $count) (i32.const 1)))
+                (br_if $more (i32.lt_u (local.get $count) (i32.const 10000000))))
+            (call $call))"#;
+    let (plugin, environment) = started_with(ENDLESS, |settings| {
+        settings.grants.http_call = vec!["auth".to_owned()];
+    })
+    .await;
+    for _ in 0..CALLS {
+        environment.script(CallScript::Error("connection refused"));
+    }
+    let mut stream = plugin.open_stream().await.unwrap();
+    let mut exchange = request(&[]);
+    stream
+        .on_request_headers(&mut exchange, true)
+        .await
+        .unwrap();
+    stream.finish(&mut exchange).await.unwrap();
+    until("both calls are repeated", || environment.calls().len() > 4).await;
+    drop(plugin);
+    until("the instance ends", || Arc::strong_count(&environment) == 1).await;
+    assert!(environment.calls().len() < CALLS);
+}
