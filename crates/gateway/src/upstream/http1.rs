@@ -130,8 +130,9 @@ impl Http1Session {
     pub async fn read_head(&mut self) -> Result<(), Box<Error>> {
         loop {
             if !self.received.is_empty()
-                && let Some(head) = ResponseHead::take(&mut self.received)?
+                && let Some(mut head) = ResponseHead::take(&mut self.received)?
             {
+                head.follow(self.head.as_deref());
                 self.body = ResponseBody::for_head(&head, self.is_head_request);
                 self.head = Some(Box::new(head));
                 return Ok(());
@@ -341,6 +342,7 @@ mod tests {
     fn a_response_is_read_in_pieces_as_it_is_read_whole() {
         for response in [
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+            "HTTP/1.1 100 Continue\n\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;a\r\n{}\r\n0\r\n\r\n",
             "HTTP/1.1 204 No Content\r\n\r\n",

@@ -75,6 +75,12 @@ impl ResponseHead {
         Ok(Some(head))
     }
 
+    /// Takes notice of the head before this one: an informational one that parsers read differently makes all that follows it
+    /// ambiguous.
+    pub fn follow(&mut self, before: Option<&Self>) {
+        self.is_plain &= before.is_none_or(|before| before.is_plain);
+    }
+
     /// Whether the connection may be used again: the head says nothing else, and no other parser could see another end of
     /// the body.
     pub fn keeps_connection(&self) -> bool {
