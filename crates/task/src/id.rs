@@ -23,8 +23,9 @@ const LOWER_CASE_PREFIX: &str = "task";
 /// The minimum length of a key, in characters.
 pub const KEY_CHARS_MIN: usize = 32;
 
-/// Longer texts are refused at once; the gateway's ids are far shorter.
-const ID_CHARS_MAX: usize = 4096;
+/// Longer texts are refused at once. An id has two characters for each byte of its fields, of which the provider's id and URL
+/// have at most 1.5 KiB, and the names of caller, channel and model a few hundred bytes.
+const ID_CHARS_MAX: usize = 8192;
 
 /// Authenticated with each id, so that a key which is also used for another purpose cannot open ids made for that
 /// purpose.

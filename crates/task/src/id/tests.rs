@@ -136,6 +136,22 @@ fn ids_are_words_of_a_path_and_not_long() {
 }
 
 #[test]
+fn an_id_with_the_longest_fields_opens_in_both_forms() {
+    let task = TaskId {
+        caller: "c".repeat(128),
+        channel: "h".repeat(128),
+        model: "m".repeat(256),
+        upstream: "u".repeat(512),
+        query_url: Some("q".repeat(1024)),
+        ..task()
+    };
+    let keys = ring("a");
+    let id = keys.seal(&task);
+    assert_eq!(keys.open(&id).as_ref(), Ok(&task));
+    assert_eq!(keys.open(&in_lower_case(&id)).as_ref(), Ok(&task));
+}
+
+#[test]
 fn a_short_key_is_refused() {
     for (secret, good) in [
         ("", false),
