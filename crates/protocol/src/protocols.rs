@@ -134,16 +134,13 @@ impl Protocol {
 
     /// The protocol of a request that no route shows, by headers that only its callers send.
     pub fn detect(headers: &HeaderMap) -> Option<Self> {
-        Self::find(|known| known.headers.has_version(headers) || known.headers.has_key(headers))
+        Self::find(|known| known.headers.has_any(headers))
     }
 
     /// The protocols that `detect` can find.
     pub fn detectable() -> impl Iterator<Item = Self> {
         let all = Self::BUILT_IN.iter().copied();
-        all.filter(|known| {
-            let headers = &known.descriptor().headers;
-            headers.version.is_some() || headers.api_key.is_some()
-        })
+        all.filter(|known| known.descriptor().headers.can_identify())
     }
 
     /// The protocol of which the request names a version.

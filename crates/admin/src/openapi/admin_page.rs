@@ -1,7 +1,7 @@
 //! Admin pages as operations.
 
 use super::ADMIN_TAG;
-use super::operation::PATH_TEXT;
+use super::operation::path_parameter;
 use headgate_core::feature::pages::PageQueryParameter;
 use http::Method;
 use serde_json::{Value, json};
@@ -43,12 +43,7 @@ impl AdminPageDescription {
             AdminPageUser::Actor { needs_key: true } | AdminPageUser::Issuer => json!([key]),
         };
         let has_name = self.path.ends_with("{name}");
-        let name = has_name.then(|| {
-            json!({
-                "name": "name", "in": "path", "required": true,
-                "schema": {"type": "string", "minLength": 1, "pattern": PATH_TEXT, "not": {"enum": [".", ".."]}}
-            })
-        });
+        let name = has_name.then(|| path_parameter("name"));
         let parameters = self.parameters.iter().map(|parameter| {
             json!({
                 "name": parameter.name, "in": "query", "required": parameter.required,

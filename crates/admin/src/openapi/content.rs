@@ -38,29 +38,17 @@ pub(super) fn unknown_response() -> Value {
 
 /// The other responses of a route that serves files.
 pub(super) fn file_responses() -> [(String, Value); 3] {
-    let without_content = |description: &str| {
-        json!({
-            "description": description,
-            "headers": {"x-request-id": {"$ref": "#/components/headers/x-request-id"}}
-        })
-    };
     [
         ("206".into(), any("The range that the request names.")),
-        (
-            "304".into(),
-            without_content("The caller has the file already."),
-        ),
-        ("416".into(), without_content("The file has no such range.")),
+        ("304".into(), response("The caller has the file already.")),
+        ("416".into(), response("The file has no such range.")),
     ]
 }
 
 /// An error that the provider responds with, and the gateway has no status of its own for.
 pub(super) fn provider_error() -> Value {
-    json!({
-        "description": "Another error of the provider, forwarded as it is.",
-        "headers": {"x-request-id": {"$ref": "#/components/headers/x-request-id"}},
-        "content": {"*/*": {"schema": {}}}
-    })
+    let description = "Another error of the provider, forwarded as it is.";
+    response_with(description, "*/*", json!({}))
 }
 
 /// A response of the provider, also as a stream of events if callers can ask for one.
@@ -77,11 +65,8 @@ pub(super) fn provider_response(streams: bool) -> Value {
 
 /// A response with any content.
 pub(super) fn any(description: &str) -> Value {
-    json!({
-        "description": description,
-        "headers": {"x-request-id": {"$ref": "#/components/headers/x-request-id"}},
-        "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}
-    })
+    let schema = json!({"type": "string", "format": "binary"});
+    response_with(description, "*/*", schema)
 }
 
 pub(super) fn add_schemas(schemas: &mut ComponentSchemas) {
@@ -216,9 +201,19 @@ fn streams(contract: &RouteApiDescription) -> bool {
 }
 
 fn json_response(description: &str, schema: Value) -> Value {
+    response_with(description, "application/json", schema)
+}
+
+fn response_with(description: &str, content_type: &str, schema: Value) -> Value {
+    let mut response = response(description);
+    response["content"] = json!({content_type: {"schema": schema}});
+    response
+}
+
+/// A response without content.
+fn response(description: &str) -> Value {
     json!({
         "description": description,
-        "headers": {"x-request-id": {"$ref": "#/components/headers/x-request-id"}},
-        "content": {"application/json": {"schema": schema}}
+        "headers": {"x-request-id": {"$ref": "#/components/headers/x-request-id"}}
     })
 }

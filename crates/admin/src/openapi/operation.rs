@@ -17,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 pub(super) const WITHOUT_PROTOCOL: &str = "other";
 
 /// The text of a parameter of a path: without backslashes and control characters, which the gateway refuses in paths.
-pub(super) const PATH_TEXT: &str = r"^[^\u0000-\u001f\u007f-\u009f\\]+$";
+const PATH_TEXT: &str = r"^[^\u0000-\u001f\u007f-\u009f\\]+$";
 /// The text of a date, as `require_version` accepts it.
 const DATE: &str = "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$";
 
@@ -143,14 +143,20 @@ fn filters(route: &Route) -> String {
     }
 }
 
+/// A parameter of a path. Clients and the gateway resolve `.` and `..`.
+pub(super) fn path_parameter(name: &str) -> Value {
+    json!({
+        "name": name, "in": "path", "required": true,
+        "schema": {"type": "string", "minLength": 1, "pattern": PATH_TEXT, "not": {"enum": [".", ".."]}}
+    })
+}
+
 fn parameters(route: &Route, contract: &RouteApiDescription, names: &[&str]) -> Vec<Value> {
     let of_path = names.iter().map(|name| {
-        let mut parameter = json!({
-            "name": name, "in": "path", "required": true,
-            "schema": {"type": "string", "minLength": 1, "pattern": PATH_TEXT, "not": {"enum": [".", ".."]}}
-        });
+        let mut parameter = path_parameter(name);
         if *name == MODEL && provides(route, FilterProvision::Model) {
-            parameter["description"] = json!("Name of the model. It counts in place of one in the body.");
+            parameter["description"] =
+                json!("Name of the model. It counts in place of one in the body.");
         }
         parameter
     });

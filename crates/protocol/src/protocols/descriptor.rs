@@ -273,6 +273,16 @@ impl ProtocolHeaders {
         name.is_some_and(|name| headers.contains_key(name))
     }
 
+    /// Whether the protocol has headers that only its callers send.
+    pub fn can_identify(&self) -> bool {
+        self.version.is_some() || self.api_key.is_some()
+    }
+
+    /// Whether a request has a header that only callers of the protocol send.
+    pub fn has_any(&self, headers: &HeaderMap) -> bool {
+        self.has_version(headers) || self.has_key(headers)
+    }
+
     /// None beside those that all protocols have.
     pub const NONE: Self = Self {
         api_key: None,
