@@ -6,6 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=target/archives
+cargo_home=${CARGO_HOME:-$HOME/.cargo}
 host=$(rustc -vV | sed -n 's/^host: //p')
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
 targets="x86_64-unknown-linux-musl aarch64-unknown-linux-musl $host"
@@ -37,10 +38,10 @@ missing() {
 # mapped OPTION TARGET_DIR: this option of a compiler for each path that would otherwise be part of the program. Build scripts write
 # sources into the target folder, wherever it is; the compiler shows the sources of the standard library where they are installed.
 mapped() {
-    local home=${CARGO_HOME:-$HOME/.cargo} library
+    local library
     library=$(rustc --print sysroot)/lib/rustlib/src/rust
     echo "$1=$library=/rustc/$(rustc -vV | sed -n 's/^commit-hash: //p')" \
-        "$1=$home=/cargo" "$1=$PWD=/headgate" "$1=$2=/headgate/target"
+        "$1=$cargo_home=/cargo" "$1=$PWD=/headgate" "$1=$2=/headgate/target"
 }
 
 # build TARGET TARGET_DIR: compiles the program into this folder, an absolute path, without the paths of this machine in it; prints
@@ -59,7 +60,7 @@ build() {
 # require_no_paths PROGRAM TARGET_DIR: fails if the program has a path of this machine, which another one would have otherwise.
 require_no_paths() {
     local place
-    for place in "${CARGO_HOME:-$HOME/.cargo}" "$PWD" "$2"; do
+    for place in "$cargo_home" "$PWD" "$2"; do
         if grep --quiet --text --fixed-strings "$place/" "$1"; then
             echo "release: the program has paths of this machine, below $place" >&2
             exit 1
