@@ -1,5 +1,6 @@
 //! Configuration reload: builds a new snapshot and swaps it in; an invalid file changes nothing.
 
+mod build_thread;
 pub mod caller_folder;
 mod caller_watch;
 mod file_digests;
@@ -13,6 +14,7 @@ use crate::snapshot::{
 };
 use crate::{CONFIG_BYTES_MAX, compute_revision};
 use arc_swap::{ArcSwap, ArcSwapOption};
+use build_thread::SnapshotBuildThread;
 use caller_folder::CallerFolder;
 use caller_watch::CallerWatch;
 use file_digests::FileDigests;
@@ -41,6 +43,7 @@ pub struct SnapshotReloader {
     caller_folder: CallerFolder,
     /// What watches the folder of callers.
     caller_watch: OnceLock<CallerWatch>,
+    builds: SnapshotBuildThread,
     /// Allows one load at a time, which may take seconds. Guards the digests of the files that the snapshot in use was
     /// built from, besides `routes.yaml`.
     loading: Mutex<FileDigests>,
@@ -129,6 +132,7 @@ impl SnapshotReloader {
             running,
             caller_folder,
             caller_watch: OnceLock::new(),
+            builds: SnapshotBuildThread::default(),
             loading: Mutex::new(FileDigests::read(&snapshot.files)),
             current: ArcSwap::from_pointee(snapshot),
             refused: ArcSwapOption::empty(),
@@ -248,7 +252,7 @@ impl SnapshotReloader {
     /// Blocks on the file system: do not call it on an async thread.
     pub fn reload(&self) -> ReloadOutcome {
         let mut files = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        match snapshot::build(&self.path, &self.shared) {
+        match self.builds.build(&self.path, &self.shared) {
             Ok(built) => {
                 self.refused.store(None);
                 self.swap(built, &mut files)
