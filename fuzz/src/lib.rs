@@ -5,7 +5,6 @@ mod input;
 pub mod mutation;
 mod targets;
 mod translation_context;
-mod translation_sources;
 
 #[cfg(test)]
 mod tests;

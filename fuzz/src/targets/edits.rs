@@ -4,14 +4,16 @@
 
 use crate::input::parts;
 use bytes::Bytes;
-use headgate_protocol::json::edit::JsonEdits;
+use headgate_protocol::json::edit::{BodySegments, JsonEdits};
 use headgate_protocol::json::pointer::JsonPointer;
 use headgate_protocol::json::pointer_edit::PointerEdit;
 use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Maximum number of edits of an input.
 const EDITS_MAX: usize = 24;
+/// The name of a member that is added to each body.
+const NEW_MEMBER: &str = "added";
 
 pub fn run(input: &[u8]) {
     let [body, edits] = parts(input);
@@ -57,6 +59,7 @@ pub fn run(input: &[u8]) {
         );
     }
     check_result(&document, &ours, &model, &touched);
+    check_members(&document);
 }
 
 /// Whether a value is there after it was set. A last step `-` names no value.
@@ -84,11 +87,39 @@ fn check_result(original: &JsonDocument, edits: &JsonEdits, model: &Value, touch
     }
     let is_unchanged = edits.is_empty();
     assert!(!is_unchanged || edited == *original.body());
+    let collected: BodySegments = segments.iter().cloned().collect();
+    assert_eq!(collected.to_bytes(), edited);
     let mut end = 0;
     for (range, _) in edits.changes() {
         assert!(end <= range.start && range.end <= original.body().len());
         end = range.end;
     }
+}
+
+/// Every second member of the root is removed, the first of the others replaced, and a new one is added.
+fn check_members(document: &JsonDocument) {
+    let mut edits = JsonEdits::default();
+    let mut expected = Map::new();
+    for (at, (key, value)) in document.root().members().enumerate() {
+        if at % 2 == 0 {
+            edits.remove_member(value);
+        } else {
+            expected.insert(key.into_owned(), read(value));
+        }
+    }
+    let first = document.root().members().nth(1);
+    let replaced = first.map_or(NEW_MEMBER.into(), |(key, _)| key);
+    for (name, value) in [(&*replaced, "7"), (NEW_MEMBER, "[]")] {
+        edits.insert_member(document.root(), name, Bytes::from_static(value.as_bytes()));
+        expected.insert(name.to_owned(), serde_json::from_str(value).expect("JSON"));
+    }
+    let edited = edits.apply(document.body()).to_bytes();
+    let found: Value = serde_json::from_slice(&edited).expect("the result is JSON");
+    assert_eq!(found, Value::Object(expected), "{}", edited.escape_ascii());
+}
+
+fn read(node: DocumentNode<'_>) -> Value {
+    serde_json::from_slice(node.raw()).expect("both parsers accept the value")
 }
 
 fn parse_edit(line: &[u8]) -> Option<(JsonPointer, PointerEdit)> {

@@ -51,7 +51,7 @@ async fn read(passed: &[u8], list_bytes_max: usize) -> LibraryReading {
     let mut connection = match builder.handshake::<_, Bytes>(server).await {
         Ok(connection) => connection,
         Err(error) => {
-            reading.error = error.reason();
+            reading.error = own_reason(&error);
             return reading;
         }
     };
@@ -65,12 +65,17 @@ async fn read(passed: &[u8], list_bytes_max: usize) -> LibraryReading {
                 streams.push((body, response));
             }
             Err(error) => {
-                reading.error = error.reason();
+                reading.error = own_reason(&error);
                 break;
             }
         }
     }
     reading
+}
+
+/// The reason for which the library ends the connection. One that the client ends has that of its GOAWAY.
+fn own_reason(error: &h2::Error) -> Option<Reason> {
+    error.reason().filter(|_| !error.is_remote())
 }
 
 /// Whether the gateway must not forward a head, as far as the library shows it.
