@@ -146,7 +146,6 @@ pub const TARGETS: &[FuzzTarget] = &[
             "crates/gateway/src/downstream/http1/request_head.rs",
             "crates/gateway/src/downstream/http1/request_body.rs",
             "crates/gateway/src/head.rs",
-            "crates/gateway/src/head/",
         ],
         mutations: 1000,
         run: requests::run,

@@ -2,19 +2,19 @@
 //!
 //! An input is a script for the plugin below: a byte for the function, and one for each of its arguments.
 
+mod checked_services;
 mod guest;
 
 use bytes::Bytes;
+use checked_services::{CheckedProperties, CheckedServices};
 use guest::guest_module;
 use headgate_wasm::{
-    LentExchange, Plugin, PluginBodyAction, PluginHost, PluginHostServices, PluginHostSettings,
-    PluginHttpCall, PluginHttpFuture, PluginHttpResponse, PluginLogLevel, PluginModule,
+    LentExchange, Plugin, PluginBodyAction, PluginHost, PluginHostSettings, PluginModule,
     PluginModuleSettings, PluginRequestHead, PluginResponseHead, PluginSettings, PluginStream,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
 /// Size of the part of an input that is a script, in bytes.
@@ -55,7 +55,7 @@ pub fn run(input: &[u8]) {
 async fn run_script(script: Bytes) {
     let services = Arc::new(CheckedServices::default());
     run_plugin(&services, script).await;
-    assert!(services.calls.load(Ordering::Relaxed) <= SCRIPT_BYTES_MAX * 8);
+    assert!(services.calls() <= SCRIPT_BYTES_MAX * 8);
     wait_for_end(&services).await;
 }
 
@@ -168,6 +168,7 @@ fn exchange() -> LentExchange {
             ]),
             ..PluginRequestHead::default()
         },
+        properties: Some(Arc::new(CheckedProperties)),
         request_trailers: Some(Box::new(headers(&[("x-t", "1")]))),
         ..LentExchange::default()
     }
@@ -183,36 +184,4 @@ fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         map.append(name, value);
     }
     map
-}
-
-/// The program around the plugin, which checks what it is asked for.
-#[derive(Default)]
-struct CheckedServices {
-    calls: AtomicUsize,
-}
-
-impl PluginHostServices for CheckedServices {
-    fn log(&self, _plugin: &str, _level: PluginLogLevel, message: &str) {
-        assert!(message.len() <= LINE_BYTES_MAX);
-        let is_printable = |character: char| character == '\t' || !character.is_control();
-        assert!(message.chars().all(is_printable), "{message:?}");
-    }
-
-    fn http_call(&self, _plugin: &str, call: PluginHttpCall) -> PluginHttpFuture {
-        assert_eq!(call.upstream, "up");
-        assert!(call.path.starts_with('/') && call.body.len() <= BODY_BYTES_MAX);
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        Box::pin(async {
-            Ok(PluginHttpResponse {
-                status: StatusCode::OK,
-                headers: HeaderMap::new(),
-                body: Bytes::from_static(b"{}"),
-                trailers: HeaderMap::new(),
-            })
-        })
-    }
-
-    fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH
-    }
 }

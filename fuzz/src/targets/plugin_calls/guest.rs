@@ -13,7 +13,7 @@ const HEAP_AT: usize = 65536;
 const MEMORY_BYTES: u32 = 2 * 65536;
 
 /// Names of headers, upstreams, properties, queues and metrics, each in 16 bytes.
-const TEXTS: [&str; 16] = [
+const TEXTS: [&str; 28] = [
     "x-a",
     ":path",
     "content-type",
@@ -30,11 +30,26 @@ const TEXTS: [&str; 16] = [
     "404",
     "bad\\0aname",
     "\\ff\\00",
+    "response\\00code",
+    "response\\00headers",
+    "request\\00method",
+    "request\\00query",
+    "plugin_root_id",
+    "plugin_vm_id",
+    "text",
+    "bytes",
+    "int",
+    "bool",
+    "time",
+    "map",
 ];
 
 /// A map with `:method: GET`, `:path: /` and `:authority: a` (its size, the lengths, the texts).
 const PAIRS: &str = "\\03\\00\\00\\00\\07\\00\\00\\00\\03\\00\\00\\00\\05\\00\\00\\00\\01\\00\\00\\00\\0a\\00\\00\\00\\01\\00\\00\\00:method\\00GET\\00:path\\00/\\00:authority\\00a\\00";
 const PAIRS_AT: usize = TEXTS_AT + 16 * TEXTS.len();
+
+/// The first of the texts in [`TEXTS`] that are named by the last values of arguments.
+const LATER_TEXTS: usize = 16;
 
 /// The host functions with their parameters: `i` for 32 bits, `l` for 64.
 const FUNCTIONS: [(&str, &str); 38] = [
@@ -79,13 +94,18 @@ const FUNCTIONS: [(&str, &str); 38] = [
 ];
 
 /// Functions of WASI, which libraries of languages call.
-const WASI_FUNCTIONS: [(&str, &str); 6] = [
+const WASI_FUNCTIONS: [(&str, &str); 11] = [
     ("environ_sizes_get", "ii"),
     ("environ_get", "ii"),
     ("args_sizes_get", "ii"),
     ("clock_time_get", "ili"),
     ("random_get", "ii"),
     ("fd_write", "iiii"),
+    ("fd_fdstat_get", "ii"),
+    ("fd_close", "i"),
+    ("clock_res_get", "ii"),
+    ("poll_oneoff", "iiii"),
+    ("sched_yield", ""),
 ];
 
 /// Callbacks that run the script, with the number of their parameters and whether they have a result.
@@ -119,7 +139,8 @@ pub fn guest_module() -> String {
     text.push_str(&memory());
     text.push_str("(func $run (local $at i32) (local $function i32)\n(loop $next\n");
     text.push_str("(if (i32.ge_u (local.get $at) (global.get $end)) (then return))\n");
-    let count = functions.len();
+    // The last instruction is a trap.
+    let count = functions.len() + 1;
     let _ = writeln!(
         text,
         "(local.set $function (i32.rem_u (i32.load8_u offset={SCRIPT_AT} (local.get $at)) (i32.const {count})))"
@@ -133,6 +154,11 @@ pub fn guest_module() -> String {
             parameters.len()
         );
     }
+    let _ = writeln!(
+        text,
+        "(if (i32.eq (local.get $function) (i32.const {})) (then unreachable))",
+        functions.len()
+    );
     text.push_str("(br $next)))\n");
     text.push_str(&callbacks());
     text + ")"
@@ -204,6 +230,7 @@ fn values() -> [u32; 256] {
             227 => i32::MAX as u32,
             228 => 1 << 31,
             229..240 => 1 << (index - 220),
+            240..252 => TEXTS_AT as u32 + 16 * (LATER_TEXTS as u32 + index - 240),
             _ => index.wrapping_sub(256),
         }
     })
