@@ -41,7 +41,7 @@ impl SnapshotBuildThread {
         let is_sent = requests.is_some_and(|requests| requests.send(request).is_ok());
         match is_sent.then(|| outcome.recv()) {
             Some(Ok(outcome)) => outcome,
-            // There is no thread, or a build before this one has ended it with a panic.
+            // There is no thread, or a build, perhaps this one, has ended it with a panic, which the caller then sees.
             _ => snapshot::build(path, shared),
         }
     }
