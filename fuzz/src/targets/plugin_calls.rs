@@ -1,18 +1,24 @@
 //! Host functions of plugins: any sequence of calls with any arguments ends in a status or a trap, within the limits.
 //!
-//! An input is a script for the plugin below: a byte for the function, and one for each of its arguments.
+//! An input is a script for the plugin below, a byte for the function and one for each of its arguments, and after a line with
+//! `--` words for what else differs.
 
 mod checked_services;
 mod guest;
+mod script_options;
 
+use crate::input::parts;
 use bytes::Bytes;
 use checked_services::{CheckedProperties, CheckedServices};
 use guest::guest_module;
 use headgate_wasm::{
-    LentExchange, Plugin, PluginBodyAction, PluginHost, PluginHostSettings, PluginModule,
-    PluginModuleSettings, PluginRequestHead, PluginResponseHead, PluginSettings, PluginStream,
+    LentExchange, Plugin, PluginBodyAction, PluginFailure, PluginHost, PluginHostSettings,
+    PluginModule, PluginModuleSettings, PluginRequestHead, PluginResponseHead, PluginSettings,
+    PluginStream, PluginStreamAction, PropertyValue,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use script_options::ScriptOptions;
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -24,6 +30,10 @@ const HEADERS_MAX: usize = 16;
 const HEADER_BYTES_MAX: usize = 4 << 10;
 /// How often the end of a plugin's instances is waited for, a pause each time.
 const WAITS_MAX: u32 = 1_000;
+/// How long a stream that a plugin holds waits.
+const PAUSE: Duration = Duration::from_millis(1);
+/// The shortest period of a plugin's timer.
+const TICK_PERIOD_MIN: Duration = Duration::from_millis(10);
 /// Longest line that a plugin may log, in bytes.
 const LINE_BYTES_MAX: usize = 4 << 10;
 
@@ -48,28 +58,56 @@ thread_local! {
 }
 
 pub fn run(input: &[u8]) {
-    let script = &input[..input.len().min(SCRIPT_BYTES_MAX)];
-    RUNTIME.with(|runtime| runtime.block_on(run_script(Bytes::copy_from_slice(script))));
+    let [script, words] = parts(input);
+    let script = Bytes::copy_from_slice(&script[..script.len().min(SCRIPT_BYTES_MAX)]);
+    let options = ScriptOptions::new(words);
+    RUNTIME.with(|runtime| runtime.block_on(run_script(script, options)));
 }
 
-async fn run_script(script: Bytes) {
+async fn run_script(script: Bytes, options: ScriptOptions) {
     let services = Arc::new(CheckedServices::default());
-    run_plugin(&services, script).await;
-    assert!(services.calls() <= SCRIPT_BYTES_MAX * 8);
+    run_plugin(&services, script, options).await;
+    // A plugin may call again from each response, as long as it is there.
+    assert!(options.waits || services.calls() <= SCRIPT_BYTES_MAX * 16);
     wait_for_end(&services).await;
 }
 
-async fn run_plugin(services: &Arc<CheckedServices>, script: Bytes) {
-    let plugin = Plugin::start(&MODULE, settings(), services.clone()).await;
-    let plugin = plugin.expect("the plugin starts");
-    let stream = plugin.open_stream().await.expect("the plugin is started");
-    let mut exchange = exchange();
-    // A failure ends the stream, and is one of the outcomes.
-    let _ = drive(stream, &mut exchange, script).await;
-    check_exchange(&exchange);
+async fn run_plugin(services: &Arc<CheckedServices>, script: Bytes, options: ScriptOptions) {
+    let settings = plugin_settings(&script, options);
+    let metrics_max = settings.limits.metrics;
+    let Ok(plugin) = Plugin::start(&MODULE, settings, services.clone()).await else {
+        assert!(options.runs_in_root, "the plugin starts");
+        return;
+    };
+    // Of an instance that both share, the other stream has no exchange while this one is called.
+    let other = match options.has_other_stream {
+        true => open_idle_stream(&plugin).await,
+        false => None,
+    };
+    if let Ok(stream) = plugin.open_stream().await {
+        let mut exchange = exchange(options);
+        // A failure ends the stream, and is one of the outcomes.
+        let _ = drive(stream, &mut exchange, script, options).await;
+        check_exchange(&exchange);
+    }
+    if options.waits {
+        tokio::time::sleep(TICK_PERIOD_MIN * 2).await;
+    }
+    drop(other);
     let status = plugin.status();
     assert!(status.memory <= 1 << 20, "{status:?}");
-    assert!(plugin.metrics().len() <= settings().limits.metrics);
+    assert!(plugin.metrics().len() <= metrics_max);
+}
+
+async fn open_idle_stream(plugin: &Plugin) -> Option<PluginStream> {
+    let mut stream = plugin.open_stream().await.ok()?;
+    let mut exchange = LentExchange::default();
+    let nothing = Bytes::new();
+    stream
+        .on_request_body(&mut exchange, nothing, false)
+        .await
+        .ok()?;
+    Some(stream)
 }
 
 /// The instances of a plugin end soon after it, with all that they have: their timers, calls and queues call nothing any more.
@@ -78,7 +116,7 @@ async fn wait_for_end(services: &Arc<CheckedServices>) {
         if Arc::strong_count(services) == 1 {
             return;
         }
-        tokio::time::sleep(settings().limits.pause).await;
+        tokio::time::sleep(PAUSE).await;
     }
     panic!("an instance goes on after its plugin");
 }
@@ -87,18 +125,47 @@ async fn drive(
     mut stream: PluginStream,
     exchange: &mut LentExchange,
     script: Bytes,
-) -> Result<(), headgate_wasm::PluginFailure> {
-    stream.on_request_headers(exchange, false).await?;
+    options: ScriptOptions,
+) -> Result<(), PluginFailure> {
+    let action = stream.on_request_headers(exchange, false).await?;
+    go_on(&mut stream, exchange, action).await?;
     // The body is the script, which the plugin runs in each callback from here on.
-    check_body(stream.on_request_body(exchange, script, true).await?);
+    let ends = !options.has_trailers;
+    check_body(stream.on_request_body(exchange, script, ends).await?);
+    if options.has_trailers {
+        let action = stream.on_request_trailers(exchange).await?;
+        go_on(&mut stream, exchange, action).await?;
+    }
     exchange.response = Some(PluginResponseHead {
         status: StatusCode::OK,
         headers: headers(&[("content-type", "application/json"), ("x-b", "1")]),
     });
-    stream.on_response_headers(exchange, false).await?;
+    let action = stream.on_response_headers(exchange, false).await?;
+    go_on(&mut stream, exchange, action).await?;
+    if options.has_trailers {
+        let event = Bytes::from_static(b"data: 1\n\n");
+        check_body(stream.on_response_event(exchange, event).await?);
+        exchange.response_trailers = Some(Box::new(headers(&[("x-t", "1")])));
+    }
     let body = Bytes::from_static(b"{\"id\":\"r1\"}");
-    check_body(stream.on_response_body(exchange, body, true).await?);
+    check_body(stream.on_response_body(exchange, body, ends).await?);
+    if options.has_trailers {
+        let action = stream.on_response_trailers(exchange).await?;
+        go_on(&mut stream, exchange, action).await?;
+    }
     stream.finish(exchange).await
+}
+
+/// Waits until the plugin continues a stream that it holds, or fails to.
+async fn go_on(
+    stream: &mut PluginStream,
+    exchange: &mut LentExchange,
+    action: PluginStreamAction,
+) -> Result<(), PluginFailure> {
+    if action == PluginStreamAction::Hold {
+        check_body(stream.resumed(exchange).await?);
+    }
+    Ok(())
 }
 
 fn check_body(action: PluginBodyAction) {
@@ -137,25 +204,35 @@ fn check_headers(headers: &HeaderMap) {
     assert!(sizes.sum::<usize>() <= HEADER_BYTES_MAX + 100);
 }
 
-fn settings() -> PluginSettings {
+fn plugin_settings(script: &Bytes, options: ScriptOptions) -> PluginSettings {
     let mut settings = PluginSettings::named("fuzz");
     settings.limits.memory = 256 << 10;
     settings.limits.recycle = 256 << 10;
     settings.limits.body = BODY_BYTES_MAX;
     settings.limits.headers = HEADERS_MAX;
     settings.limits.header_bytes = HEADER_BYTES_MAX;
-    settings.limits.pause = Duration::from_millis(1);
+    settings.limits.pause = PAUSE;
     settings.limits.shared = 4 << 10;
     settings.limits.metrics = 8;
     settings.limits.http_calls = 4;
-    settings.grants.http_call = vec!["up".into()];
-    settings.grants.shared_data = true;
+    if options.is_granted {
+        settings.grants.http_call = vec!["up".into()];
+        settings.grants.shared_data = true;
+    }
     settings.grants.hidden_headers = vec![http::header::AUTHORIZATION];
+    let supplied = PropertyValue::Text("supplied".into());
+    settings.properties = BTreeMap::from([("queue".into(), supplied)]);
+    if options.has_other_stream {
+        settings.instances = 1;
+    }
+    if options.runs_in_root {
+        settings.vm_configuration = script.clone();
+    }
     settings.configuration = Bytes::from_static(b"configuration");
     settings
 }
 
-fn exchange() -> LentExchange {
+fn exchange(options: ScriptOptions) -> LentExchange {
     LentExchange {
         request: PluginRequestHead {
             scheme: "https".into(),
@@ -169,7 +246,9 @@ fn exchange() -> LentExchange {
             ..PluginRequestHead::default()
         },
         properties: Some(Arc::new(CheckedProperties)),
-        request_trailers: Some(Box::new(headers(&[("x-t", "1")]))),
+        request_trailers: options
+            .has_trailers
+            .then(|| Box::new(headers(&[("x-t", "1")]))),
         ..LentExchange::default()
     }
 }

@@ -1,5 +1,6 @@
 //! The plugin that runs scripts, as WebAssembly text: an interpreter with one instruction for each host function.
 
+use super::SCRIPT_BYTES_MAX;
 use std::fmt::Write;
 
 /// Where the values of arguments are in the memory: 256 words.
@@ -108,10 +109,28 @@ const WASI_FUNCTIONS: [(&str, &str); 11] = [
     ("sched_yield", ""),
 ];
 
+/// Instructions after those that call functions, with the number of their arguments.
+const OTHER_INSTRUCTIONS: [(&str, usize); 6] = [
+    ("(unreachable)", 0),
+    // What callbacks return from here on.
+    ("(global.set $result (call $value (local.get $at)))", 1),
+    // What the allocator does from here on.
+    ("(global.set $allocator (call $value (local.get $at)))", 1),
+    ("(drop (memory.grow (call $value (local.get $at))))", 1),
+    ("(call $proc_exit (call $value (local.get $at)))", 1),
+    // What follows are texts.
+    ("(return)", 0),
+];
+
 /// Callbacks that run the script, with the number of their parameters and whether they have a result.
-const CALLBACKS: [(&str, usize, bool); 6] = [
+const CALLBACKS: [(&str, usize, bool); 11] = [
+    ("proxy_on_tick", 1, false),
+    ("proxy_on_queue_ready", 2, false),
+    ("proxy_on_request_headers", 3, true),
+    ("proxy_on_request_trailers", 2, true),
     ("proxy_on_response_headers", 3, true),
     ("proxy_on_response_body", 3, true),
+    ("proxy_on_response_trailers", 2, true),
     ("proxy_on_http_call_response", 5, false),
     ("proxy_on_done", 1, true),
     ("proxy_on_log", 1, false),
@@ -136,29 +155,30 @@ pub fn guest_module() -> String {
             "(import \"{module}\" \"{name}\" (func ${name} (param{types}) (result i32)))"
         );
     }
+    text.push_str(
+        "(import \"wasi_snapshot_preview1\" \"proc_exit\" (func $proc_exit (param i32)))\n",
+    );
     text.push_str(&memory());
     text.push_str("(func $run (local $at i32) (local $function i32)\n(loop $next\n");
     text.push_str("(if (i32.ge_u (local.get $at) (global.get $end)) (then return))\n");
-    // The last instruction is a trap.
-    let count = functions.len() + 1;
+    let calls = functions.iter().map(|(_, (name, parameters))| {
+        let call = format!("(drop (call ${name}{}))", arguments(parameters));
+        (call, parameters.len())
+    });
+    let others = OTHER_INSTRUCTIONS.map(|(code, arguments)| (code.to_owned(), arguments));
+    let instructions: Vec<_> = calls.chain(others).collect();
+    let count = instructions.len();
     let _ = writeln!(
         text,
         "(local.set $function (i32.rem_u (i32.load8_u offset={SCRIPT_AT} (local.get $at)) (i32.const {count})))"
     );
     text.push_str("(local.set $at (i32.add (local.get $at) (i32.const 1)))\n");
-    for (index, (_, (name, parameters))) in functions.iter().enumerate() {
+    for (index, (code, arguments)) in instructions.iter().enumerate() {
         let _ = writeln!(
             text,
-            "(if (i32.eq (local.get $function) (i32.const {index})) (then (drop (call ${name}{})) (local.set $at (i32.add (local.get $at) (i32.const {})))))",
-            arguments(parameters),
-            parameters.len()
+            "(if (i32.eq (local.get $function) (i32.const {index})) (then {code} (local.set $at (i32.add (local.get $at) (i32.const {arguments})))))"
         );
     }
-    let _ = writeln!(
-        text,
-        "(if (i32.eq (local.get $function) (i32.const {})) (then unreachable))",
-        functions.len()
-    );
     text.push_str("(br $next)))\n");
     text.push_str(&callbacks());
     text + ")"
@@ -184,9 +204,11 @@ fn arguments(parameters: &str) -> String {
 
 /// The memory with its data, its allocator, and the function that reads an argument.
 fn memory() -> String {
-    let mut text = format!(
-        "(memory (export \"memory\") 2)\n(global $heap (mut i32) (i32.const {HEAP_AT}))\n(global $end (mut i32) (i32.const 0))\n"
-    );
+    let mut text =
+        format!("(memory (export \"memory\") 2)\n(global $heap (mut i32) (i32.const {HEAP_AT}))\n");
+    for name in ["end", "result", "allocator"] {
+        let _ = writeln!(text, "(global ${name} (mut i32) (i32.const 0))");
+    }
     for (index, content) in TEXTS.iter().enumerate() {
         let at = TEXTS_AT + 16 * index;
         let _ = writeln!(text, "(data (i32.const {at}) \"{content}\")");
@@ -203,6 +225,12 @@ fn memory() -> String {
     let _ = writeln!(
         text,
         "(func (export \"malloc\") (param $size i32) (result i32) (local $at i32)
+            (if (i32.eq (global.get $allocator) (i32.const 1)) (then (return (i32.const 0))))
+            (if (i32.eq (global.get $allocator) (i32.const 2)) (then (return (i32.const {MEMORY_BYTES}))))
+            (if (i32.eq (global.get $allocator) (i32.const 3)) (then (return (i32.const {HEAP_AT}))))
+            (if (i32.eq (global.get $allocator) (i32.const 4))
+                (then (drop (call $proxy_get_buffer_bytes (i32.const 7) (i32.const 0) (i32.const 9) (i32.const 0) (i32.const 4)))))
+            (if (i32.eq (global.get $allocator) (i32.const 5)) (then (unreachable)))
             (local.set $at (global.get $heap))
             (if (i32.gt_u (i32.add (local.get $at) (local.get $size)) (i32.const {MEMORY_BYTES}))
                 (then (local.set $at (i32.const {HEAP_AT}))))
@@ -240,24 +268,17 @@ fn callbacks() -> String {
     let mut text = String::from(
         "(func (export \"proxy_abi_version_0_2_1\"))\n(func (export \"proxy_on_context_create\") (param i32 i32))\n",
     );
-    // The first piece of the body is the script: the host allocates it where the interpreter reads it.
-    let _ = writeln!(
-        text,
-        "(func (export \"proxy_on_request_body\") (param $context i32) (param $size i32) (param $ends i32) (result i32)
-            (global.set $heap (i32.const {SCRIPT_AT}))
-            (drop (call $proxy_get_buffer_bytes (i32.const 0) (i32.const 0) (local.get $size) (i32.const 0) (i32.const 4)))
-            (global.set $heap (i32.const {HEAP_AT}))
-            (global.set $end (local.get $size))
-            (call $run) (i32.const 0))"
-    );
+    // The script is the configuration of the machine, and then the first piece of the body.
+    text.push_str(&loading("proxy_on_vm_start", 2, 6, 1));
+    text.push_str(&loading("proxy_on_request_body", 3, 0, 0));
     for (name, parameters, has_result) in CALLBACKS {
         let types = " i32".repeat(parameters);
         let result = ["", "(result i32)"][usize::from(has_result)];
-        let value = ["", "(i32.const 0)"][usize::from(has_result && name != "proxy_on_done")];
-        let value = if name == "proxy_on_done" {
-            "(i32.const 1)"
-        } else {
-            value
+        let value = match name {
+            // Nobody calls `proxy_done` for a stream that has not ended.
+            "proxy_on_done" => "(i32.const 1)",
+            _ if has_result => "(global.get $result)",
+            _ => "",
         };
         let _ = writeln!(
             text,
@@ -265,4 +286,18 @@ fn callbacks() -> String {
         );
     }
     text
+}
+
+/// A callback that runs what a buffer has, which the host allocates where the interpreter reads it.
+fn loading(name: &str, parameters: usize, buffer: u32, result: u32) -> String {
+    let types = " i32".repeat(parameters);
+    format!(
+        "(func (export \"{name}\") (param{types}) (result i32)
+            (global.set $allocator (i32.const 0))
+            (global.set $heap (i32.const {SCRIPT_AT}))
+            (drop (call $proxy_get_buffer_bytes (i32.const {buffer}) (i32.const 0) (i32.const {SCRIPT_BYTES_MAX}) (i32.const 0) (i32.const 4)))
+            (global.set $heap (i32.const {HEAP_AT}))
+            (global.set $end (i32.load (i32.const 4)))
+            (call $run) (i32.or (global.get $result) (i32.const {result})))\n"
+    )
 }
