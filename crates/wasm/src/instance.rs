@@ -247,7 +247,10 @@ impl GuestGuard {
                 context,
                 id,
                 response,
+                permit,
             } => {
+                // The response may lead to another call.
+                drop(permit);
                 let response = response.map(|response| *response);
                 self.guest.on_call_response(context, id, response).await
             }

@@ -49,7 +49,7 @@ pub struct PluginLimits {
     pub headers: usize,
     /// Bytes of one map of headers after a plugin's change; 64 KiB by default.
     pub header_bytes: usize,
-    /// HTTP calls of a plugin that wait for a response, over all its instances; 64 by default.
+    /// HTTP calls of a plugin whose response it has yet to take, over all its instances; 64 by default.
     pub http_calls: usize,
     /// The longest that an HTTP call may take, whatever the plugin asks for; 10 s by default.
     pub http_call_time: Duration,

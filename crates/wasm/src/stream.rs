@@ -304,7 +304,9 @@ impl PluginStream {
                 return guard.surrender(place.context, failure);
             }
             drop(guard);
-            is_over = timeout_at(deadline, self.wake.notified()).await.is_err();
+            // Whatever wakes it again and again, such as responses that lead to other calls, the limit holds.
+            let woken = timeout_at(deadline, self.wake.notified()).await;
+            is_over = woken.is_err() || Instant::now() >= deadline;
         }
     }
 

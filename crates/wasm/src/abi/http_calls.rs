@@ -12,7 +12,7 @@ use super::env::ENV;
 use super::memory::{GuestCaller, parts, put, slice, text};
 use super::pairs::{Pair, decode};
 use crate::abi_status::{AbiStatus, report};
-use crate::guest_state::{BackgroundCall, BackgroundCallRunner, GuestState, HttpCallTask};
+use crate::guest_state::{BackgroundCall, GuestState, HttpCallTask};
 use crate::host_services::{PluginHttpCall, PluginHttpResponse, PluginLogLevel};
 use crate::plugin_resources::{HttpCallPermit, SharedInstanceResources};
 use crate::settings::PluginLimits;
@@ -107,9 +107,17 @@ fn start(state: &mut GuestState, call: PluginHttpCall, permit: HttpCallPermit) -
     let plugin = Arc::clone(&state.plugin);
     let instance = Weak::clone(&state.instance);
     let task = runtime.spawn(async move {
-        let response = response(&plugin, call).await;
-        drop(permit);
-        deliver(&instance, context, id, response).await;
+        let response = response(&plugin, call).await.map(Box::new);
+        let Some(instance) = instance.upgrade() else {
+            return;
+        };
+        let call = BackgroundCall::HttpResponse {
+            context,
+            id,
+            response,
+            permit,
+        };
+        instance.run(call).await;
     });
     let calls = match state.streams.get_mut(&context) {
         Some(stream) => &mut stream.calls,
@@ -136,23 +144,6 @@ async fn response(
     let line = format!("an HTTP call to `{upstream}` failed: {problem}");
     plugin.log(PluginLogLevel::Warn, line.as_bytes());
     None
-}
-
-async fn deliver(
-    instance: &Weak<dyn BackgroundCallRunner>,
-    context: u32,
-    id: u32,
-    response: Option<PluginHttpResponse>,
-) {
-    let Some(instance) = instance.upgrade() else {
-        return;
-    };
-    let call = BackgroundCall::HttpResponse {
-        context,
-        id,
-        response: response.map(Box::new),
-    };
-    instance.run(call).await;
 }
 
 fn check_size(limits: &PluginLimits, maps: &[&[Pair<'_>]], body: &[u8]) -> Result<(), AbiStatus> {

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::host_services::PluginHttpResponse;
+use crate::plugin_resources::HttpCallPermit;
 
 /// What an instance is called for between the callbacks of its streams.
 pub(crate) enum BackgroundCall {
@@ -16,6 +17,8 @@ pub(crate) enum BackgroundCall {
         context: u32,
         id: u32,
         response: Option<Box<PluginHttpResponse>>,
+        /// Of the call, which ends when the instance takes the response.
+        permit: HttpCallPermit,
     },
 }
 

@@ -1,12 +1,13 @@
 //! Which context an HTTP call belongs to: the stream that made it, the one that its response is for, or the root context.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
 use super::environment::{CallScript, response};
 use super::fixture::{request, started_with, until};
-use crate::PluginStreamAction;
+use crate::{PluginFailure, PluginStreamAction};
 
 /// Answers the response to its first call with a second call, and continues with the response to that. The second call is
 /// made in the root context, as a plugin in C++ makes it. The stream is at 512.
@@ -102,4 +103,69 @@ async fn calls_that_follow_each_other_without_end_end_with_the_plugin() {
     drop(plugin);
     until("the instance ends", || Arc::strong_count(&environment) == 1).await;
     assert!(environment.calls().len() < CALLS);
+}
+
+#[tokio::test]
+async fn a_paused_stream_whose_responses_lead_to_other_calls_waits_no_longer_than_others() {
+    const REPEATED: &str = r#"
+        (func $call (call $ok (call $http {"auth"}
+            {"\02\00\00\00\07\00\00\00\04\00\00\00\05\00\00\00\06\00\00\00:method\00POST\00:path\00/check\00"}
+            {""} {""} (i32.const 0) (i32.const 0))))
+        (func (export "proxy_on_request_headers") (param i32 i32 i32) (result i32)
+            (call $call)
+            (i32.const 1))
+        (func (export "proxy_on_http_call_response") (param i32 i32 i32 i32 i32) (call $call))"#;
+    const CALLS: usize = 20_000;
+    let pause = Duration::from_millis(20);
+    let (plugin, environment) = started_with(REPEATED, |settings| {
+        settings.grants.http_call = vec!["auth".to_owned()];
+        settings.limits.pause = pause;
+    })
+    .await;
+    for _ in 0..CALLS {
+        environment.script(CallScript::Error("connection refused"));
+    }
+    let mut stream = plugin.open_stream().await.unwrap();
+    let mut exchange = request(&[]);
+    let paused = stream.on_request_headers(&mut exchange, false).await;
+    assert_eq!(paused, Err(PluginFailure::Pause { limit: pause }));
+    assert!(environment.calls().len() < CALLS);
+}
+
+#[tokio::test]
+async fn a_call_counts_as_concurrent_until_the_plugin_takes_its_response() {
+    const MAX: usize = 4;
+    const RESPONSES: usize = 50;
+    // Each response leads to two calls.
+    const DOUBLING: &str = r#"
+        (func $call (drop (call $http {"auth"}
+            {"\02\00\00\00\07\00\00\00\04\00\00\00\05\00\00\00\06\00\00\00:method\00POST\00:path\00/check\00"}
+            {""} {""} (i32.const 0) (i32.const 0))))
+        (func (export "proxy_on_log") (param i32) (call $call))
+        (func (export "proxy_on_http_call_response") (param i32 i32 i32 i32 i32)
+            (drop (call $log (i32.const 2) {"response"})) (call $call) (call $call))"#;
+    let (plugin, environment) = started_with(DOUBLING, |settings| {
+        settings.grants.http_call = vec!["auth".to_owned()];
+        settings.limits.http_calls = MAX;
+    })
+    .await;
+    for _ in 0..RESPONSES * 10 {
+        environment.script(CallScript::Response(response(200, "")));
+    }
+    let mut stream = plugin.open_stream().await.unwrap();
+    let mut exchange = request(&[]);
+    stream
+        .on_request_headers(&mut exchange, true)
+        .await
+        .unwrap();
+    stream.finish(&mut exchange).await.unwrap();
+    until("responses are taken", || {
+        environment.messages().len() >= RESPONSES
+    })
+    .await;
+    let (calls, responses) = (environment.calls().len(), environment.messages().len());
+    assert!(
+        calls <= responses + MAX,
+        "{calls} calls, {responses} responses"
+    );
 }
