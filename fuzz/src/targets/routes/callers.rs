@@ -9,6 +9,7 @@ use headgate_config::snapshot::directory::{
     parse_caller,
 };
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Files of callers as the admin pages take them.
@@ -24,22 +25,20 @@ pub fn check_callers(folder: &RoutesFolder<'_>, snapshot: &Snapshot, directory: 
     let stored: Vec<CallerChange> = folder.files_in(STORED).map(read_record).collect();
     directory.change(CallerSource::Store, stored.clone());
     check_refused(folder, directory);
-    for change in &stored {
+    // The last record of a name counts.
+    let records: BTreeMap<&str, &CallerChange> =
+        stored.iter().map(|change| (name(change), change)).collect();
+    for change in records.values() {
         check_record(change, directory);
     }
-    let names: Vec<String> = stored
-        .iter()
-        .map(|change| name(change).to_owned())
-        .collect();
-    directory.change(
-        CallerSource::Store,
-        names.iter().cloned().map(CallerChange::Remove).collect(),
-    );
+    let removals = records.keys().copied().map(String::from);
+    let removals = removals.map(CallerChange::Remove).collect();
+    directory.change(CallerSource::Store, removals);
     callers.refresh(None, directory);
     directory.replace(CallerSource::Folder, Vec::new());
     assert!(directory.refused().is_empty(), "{:?}", directory.refused());
-    for name in names {
-        let holder = directory.find_holder(&name);
+    for name in records.keys() {
+        let holder = directory.find_holder(name);
         let is_free = matches!(holder, None | Some(CallerNameHolder::RoutesFile));
         assert!(is_free, "{name}: {holder:?}");
     }
