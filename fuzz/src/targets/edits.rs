@@ -12,6 +12,8 @@ use serde_json::{Map, Value, json};
 
 /// Maximum number of edits of an input.
 const EDITS_MAX: usize = 24;
+/// Maximum number of steps of a pointer; an operator writes it.
+const STEPS_MAX: usize = 256;
 /// The name of a member that is added to each body.
 const NEW_MEMBER: &str = "added";
 
@@ -126,6 +128,9 @@ fn parse_edit(line: &[u8]) -> Option<(JsonPointer, PointerEdit)> {
     let mut words = std::str::from_utf8(line).ok()?.splitn(3, ' ');
     let (operation, pointer) = (words.next()?, words.next()?);
     let pointer = JsonPointer::parse(pointer).ok()?;
+    if pointer.steps().len() > STEPS_MAX {
+        return None;
+    }
     let argument = words.next().unwrap_or_default();
     let value = || {
         let value = Bytes::copy_from_slice(argument.as_bytes());

@@ -9,6 +9,12 @@ use super::edit::{EditedChild, JsonEdits};
 use super::pointer::JsonPointer;
 use super::{DocumentNode, JsonDocument, JsonLimits, ValueKind, quoted};
 
+/// Limits of what edits have written: a value at a pointer may be deeper than the body that it is added to.
+const EDITED_LIMITS: JsonLimits = JsonLimits {
+    depth: 1024,
+    values: 1_000_000,
+};
+
 /// What an edit does at its pointer. Values are JSON text.
 ///
 /// An edit that sets or adds a value creates the containers that are missing on the way, as objects, or as an array
@@ -230,7 +236,7 @@ impl PointerEdit {
         text: &Bytes,
         path: RemainingSteps<'_>,
     ) -> Result<Bytes, PointerEditError> {
-        let document = JsonDocument::parse(text.clone(), &JsonLimits::default());
+        let document = JsonDocument::parse(text.clone(), &EDITED_LIMITS);
         let document = document.map_err(|_| PointerEditError {
             depth: path.depth,
             reason: PointerEditErrorKind::Unreadable,
@@ -278,7 +284,7 @@ fn has_value_in(text: &Bytes, steps: &[String]) -> bool {
     if steps.is_empty() {
         return true;
     }
-    let document = JsonDocument::parse(text.clone(), &JsonLimits::default());
+    let document = JsonDocument::parse(text.clone(), &EDITED_LIMITS);
     document.is_ok_and(|document| JsonEdits::default().has_value_below(document.root(), steps))
 }
 

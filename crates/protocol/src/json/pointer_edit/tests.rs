@@ -261,3 +261,20 @@ fn edits_by_pointer_see_edits_of_spans() {
     let result = edits.apply(document.body()).to_bytes();
     assert_eq!(result, r#"{"a":{"n":1,"m":0},"c":{"d":0},"b":0}"#);
 }
+
+#[test]
+fn a_value_that_edits_have_put_deeper_than_a_body_may_be_is_there() {
+    let document = document("{}");
+    let deep = "/a".repeat(JsonLimits::default().depth + 1);
+    let mut edits = JsonEdits::default();
+    for (at, edit) in [
+        (deep.clone(), set("{}")),
+        (deep.clone(), default("1")),
+        (format!("{deep}/b"), set("2")),
+    ] {
+        edits.edit_at(&document, &pointer(&at), &edit).unwrap();
+        assert!(edits.has_value_at(&document, &pointer(&at)), "{at}");
+    }
+    let result = edits.apply(document.body()).to_bytes();
+    assert!(result.windows(9).any(|found| found == br#"{"b":2}}}"#));
+}
