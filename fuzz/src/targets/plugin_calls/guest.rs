@@ -159,14 +159,21 @@ pub fn guest_module() -> String {
         "(import \"wasi_snapshot_preview1\" \"proc_exit\" (func $proc_exit (param i32)))\n",
     );
     text.push_str(&memory());
-    text.push_str("(func $run (local $at i32) (local $function i32)\n(loop $next\n");
-    text.push_str("(if (i32.ge_u (local.get $at) (global.get $end)) (then return))\n");
     let calls = functions.iter().map(|(_, (name, parameters))| {
         let call = format!("(drop (call ${name}{}))", arguments(parameters));
         (call, parameters.len())
     });
     let others = OTHER_INSTRUCTIONS.map(|(code, arguments)| (code.to_owned(), arguments));
     let instructions: Vec<_> = calls.chain(others).collect();
+    text.push_str(&interpreter(&instructions));
+    text.push_str(&callbacks());
+    text + ")"
+}
+
+/// The function that runs the script: a byte is the number of an instruction.
+fn interpreter(instructions: &[(String, usize)]) -> String {
+    let mut text = String::from("(func $run (local $at i32) (local $function i32)\n(loop $next\n");
+    text.push_str("(if (i32.ge_u (local.get $at) (global.get $end)) (then return))\n");
     let count = instructions.len();
     let _ = writeln!(
         text,
@@ -180,8 +187,7 @@ pub fn guest_module() -> String {
         );
     }
     text.push_str("(br $next)))\n");
-    text.push_str(&callbacks());
-    text + ")"
+    text
 }
 
 fn wide(kind: char) -> &'static str {
