@@ -14,6 +14,7 @@
 
 mod cache_misses;
 mod callgrind;
+mod difference_counter;
 mod figures;
 mod load;
 mod programs;
@@ -22,12 +23,11 @@ mod shorter_run;
 mod training;
 
 use callgrind::{Callgrind, Simulation};
+use difference_counter::DifferenceCounter;
 use figures::{Figure, Reference, base};
 use headgate_budget::report::publish;
 use programs::{Program, Programs};
 use provider::Provider;
-use shorter_run::ShorterRun;
-use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -37,7 +37,7 @@ use std::time::Duration;
 /// machine; a new release of the compiler or of a dependency changes a figure by one or two percent.
 const TOLERANCE: f64 = 0.03;
 /// How often a figure that exceeds its budget is counted again.
-const RECOUNTS_MAX: usize = 4;
+const RECOUNTS_MAX: usize = 2;
 /// The kind of machine for which the committed budgets are valid.
 const BUDGETED: (&str, &str) = ("linux", "x86_64");
 
@@ -175,8 +175,8 @@ fn is_above(ours: f64, budget: f64) -> bool {
     ours / budget - 1.0 > TOLERANCE
 }
 
-/// Counts all figures. One that exceeds its budget is counted again, and the lowest count is taken: a program that has to wait
-/// for the processor reads a large body in more pieces.
+/// Counts all figures. One that exceeds its budget is counted again, and the lowest count is taken: beside other load a program
+/// reads a large body in another number of pieces.
 fn measure(
     figures: &[Figure],
     plugins: Option<&Path>,
@@ -193,22 +193,14 @@ fn measure(
         let load = base(figures, Program::Headgate);
         callgrind.count(Program::Headgate, &load, Duration::ZERO);
     }
-    let mut shorter_runs = HashMap::new();
-    let mut counted = |program: Program, figure: &Figure| {
-        let shorter = *shorter_runs
-            .entry(program)
-            .or_insert_with(|| ShorterRun::count(&callgrind, program, &base(figures, program)));
-        let load = figure.longer(base(figures, program));
-        let longer = callgrind.count(program, &load, Duration::ZERO);
-        shorter.difference(&longer, figure.count(), |run| run.instructions)
-    };
+    let mut counter = DifferenceCounter::new(callgrind, figures);
     let ours: Vec<f64> = figures
         .iter()
         .map(|figure| {
-            let mut own = counted(figure.program, figure);
+            let mut own = counter.count(figure.program, figure);
             for _ in 0..RECOUNTS_MAX {
                 if exceeds(figure, own) {
-                    own = own.min(counted(figure.program, figure));
+                    own = own.min(counter.recount(figure.program, figure));
                 }
             }
             own
@@ -217,7 +209,10 @@ fn measure(
     let pairs = figures.iter().zip(&ours);
     let measurements = pairs.map(|(figure, own)| {
         let (reference, what) = match figure.reference {
-            Reference::BarePingora => (counted(Program::BarePingora, figure), "bare Pingora"),
+            Reference::BarePingora => {
+                let count = counter.count(Program::BarePingora, figure);
+                (count, "bare Pingora")
+            }
             Reference::Figure(index) => (ours[index], figures[index].name.as_str()),
             Reference::Itself => (*own, "itself"),
         };
