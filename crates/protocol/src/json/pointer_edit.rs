@@ -7,13 +7,10 @@ use bytes::Bytes;
 
 use super::edit::{EditedChild, JsonEdits};
 use super::pointer::JsonPointer;
-use super::{DocumentNode, JsonDocument, JsonLimits, ValueKind, quoted};
+use super::{DocumentNode, JsonDocument, JsonError, JsonLimits, ValueKind, quoted};
 
-/// Limits of what edits have written: a value at a pointer may be deeper than the body that it is added to.
-const EDITED_LIMITS: JsonLimits = JsonLimits {
-    depth: 1024,
-    values: 1_000_000,
-};
+/// The maximum nesting of what edits have written: a value at a pointer may be deeper than the body that it is added to.
+const EDITED_DEPTH_MAX: usize = 1024;
 
 /// What an edit does at its pointer. Values are JSON text.
 ///
@@ -236,7 +233,7 @@ impl PointerEdit {
         text: &Bytes,
         path: RemainingSteps<'_>,
     ) -> Result<Bytes, PointerEditError> {
-        let document = JsonDocument::parse(text.clone(), &EDITED_LIMITS);
+        let document = parse_edited(text);
         let document = document.map_err(|_| PointerEditError {
             depth: path.depth,
             reason: PointerEditErrorKind::Unreadable,
@@ -284,8 +281,17 @@ fn has_value_in(text: &Bytes, steps: &[String]) -> bool {
     if steps.is_empty() {
         return true;
     }
-    let document = JsonDocument::parse(text.clone(), &EDITED_LIMITS);
+    let document = parse_edited(text);
     document.is_ok_and(|document| JsonEdits::default().has_value_below(document.root(), steps))
+}
+
+/// A value that edits have written.
+fn parse_edited(text: &Bytes) -> Result<JsonDocument, JsonError> {
+    let limits = JsonLimits {
+        depth: EDITED_DEPTH_MAX,
+        ..JsonLimits::default()
+    };
+    JsonDocument::parse(text.clone(), &limits)
 }
 
 fn wrong_type(expected: &'static str, value: DocumentNode<'_>, depth: usize) -> PointerEditError {
