@@ -16,22 +16,12 @@ use std::sync::{Arc, LazyLock};
 static SCHEMAS: LazyLock<FeatureSchemas> = LazyLock::new(|| feature_schemas(FEATURES));
 static SHARED: LazyLock<CrossSnapshotState> = LazyLock::new(|| CrossSnapshotState::new(FEATURES));
 
-/// Paths of requests.
-const REQUESTED: [&str; 6] = [
-    "/v1/chat/completions",
-    "/v1/v1/chat/completion/",
-    "/chat/completions",
-    "/v1beta/models/a:generateContent",
-    "/v1/videos/video_1/content",
-    "/",
-];
-
 pub fn run(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else {
         return;
     };
-    let mut folder = RoutesFolder::new(text);
-    let variables = std::mem::take(&mut folder.variables);
+    let folder = RoutesFolder::new(text);
+    let variables = folder.variables();
     let shared = CrossSnapshotState {
         directory: Arc::default(),
         variables: Arc::new(move |name| lookup(name, &variables)),
@@ -43,7 +33,7 @@ pub fn run(input: &[u8]) {
     match built {
         Ok(built) => {
             check_places(folder.routes, &built.warnings.shown);
-            reference_router::check_router(&built.snapshot.router, &REQUESTED);
+            reference_router::check_router(&built.snapshot.router);
             callers::check_callers(&folder, &built.snapshot, &shared.directory);
         }
         Err(invalid) => check_problems(text, folder.routes, &invalid),

@@ -3,6 +3,15 @@
 use headgate_config::snapshot::router::{MethodPathPattern, RouteMatch, Router};
 use http::Method;
 
+/// Paths of requests.
+const REQUESTED: [&str; 6] = [
+    "/v1/chat/completions",
+    "/v1/v1/chat/completion/",
+    "/chat/completions",
+    "/v1beta/models/a:generateContent",
+    "/v1/videos/video_1/content",
+    "/",
+];
 /// Lengths of paths that are found without their last character.
 const HINT_BYTES: std::ops::Range<usize> = 10..200;
 /// Routes whose paths are looked up.
@@ -15,13 +24,13 @@ struct SegmentedPattern<'router> {
 }
 
 /// Finds routes by paths of their own and by similar ones, as the second router does.
-pub fn check_router(router: &Router, requested: &[&str]) {
+pub fn check_router(router: &Router) {
     let patterns = router
         .routes()
         .iter()
         .map(|route| SegmentedPattern::new(&route.pattern));
     let patterns: Vec<SegmentedPattern<'_>> = patterns.collect();
-    let mut paths: Vec<String> = requested.iter().copied().map(String::from).collect();
+    let mut paths: Vec<String> = REQUESTED.map(String::from).into();
     for known in patterns.iter().take(ROUTES_MAX) {
         let path = known.pattern.path();
         check_hint(router, &path);
@@ -95,10 +104,7 @@ fn parameter(segment: &str) -> Option<(&str, &str)> {
 /// A route is near to its path without the last character, whatever the method.
 fn check_hint(router: &Router, path: &str) {
     let has_other_parts = path.contains(['{', '%']) || path.contains("//") || path.ends_with('/');
-    let cut = path
-        .char_indices()
-        .next_back()
-        .map_or("", |(at, _)| &path[..at]);
+    let cut = without_last(path);
     if HINT_BYTES.contains(&path.len()) && !has_other_parts && !cut.ends_with('/') {
         assert!(router.nearest(&Method::PATCH, cut).is_some(), "{cut}");
     }
@@ -127,8 +133,11 @@ fn similar_paths(path: &str) -> Vec<String> {
             .skip(1)
             .map(|(at, _)| path[at..].to_owned()),
     );
-    let mut cut = path.to_owned();
-    cut.pop();
-    similar.push(cut);
+    similar.push(without_last(path).to_owned());
     similar
+}
+
+fn without_last(path: &str) -> &str {
+    let last = path.char_indices().next_back();
+    last.map_or("", |(at, _)| &path[..at])
 }

@@ -21,7 +21,6 @@ pub struct RoutesFolder<'input> {
     pub routes: &'input str,
     /// The other files with their texts, in the order of the input.
     pub files: Vec<(&'input str, &'input str)>,
-    pub variables: HashMap<String, String>,
 }
 
 impl<'input> RoutesFolder<'input> {
@@ -32,13 +31,8 @@ impl<'input> RoutesFolder<'input> {
             true => ABSENT.into(),
             false => write(&files),
         };
-        let variables = routes.lines().filter_map(|line| {
-            let (name, value) = line.strip_prefix(VARIABLE)?.split_once('=')?;
-            Some((name.to_owned(), value.to_owned()))
-        });
         Self {
             path,
-            variables: variables.collect(),
             routes,
             files,
         }
@@ -46,6 +40,14 @@ impl<'input> RoutesFolder<'input> {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub fn variables(&self) -> HashMap<String, String> {
+        let variables = self.routes.lines().filter_map(|line| {
+            let (name, value) = line.strip_prefix(VARIABLE)?.split_once('=')?;
+            Some((name.to_owned(), value.to_owned()))
+        });
+        variables.collect()
     }
 
     /// The files of a folder with the names of their stems.
