@@ -17,6 +17,7 @@ mod failover;
 mod failure_causes;
 mod false_starts;
 mod false_successes;
+mod fault_matrix;
 mod five_channels;
 mod google_federation;
 mod hostile_models;

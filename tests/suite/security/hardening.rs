@@ -3,7 +3,8 @@
 use crate::harness::config::{self, CREDENTIALS};
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::{
-    Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, TestSetup, eventually, path_of,
+    Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, TestSetup, body_of,
+    eventually, path_of,
 };
 use headgate_protocol::Protocol;
 use serde_json::json;
@@ -206,9 +207,15 @@ async fn an_answer_without_content_has_no_length() {
         let provider = ScriptedProvider::answering(format!("HTTP/1.1 {head}\r\n\r\n")).await;
         let gateway = before(&provider).await;
         let mut connection = gateway.connect().await;
+        // A generation would have failed without content.
+        let count = Request::post(
+            "/v1/messages/count_tokens",
+            body_of(Protocol::Messages).to_string(),
+        )
+        .header("anthropic-version", "2023-06-01");
         // Twice, because a wrong length or body would affect the next response.
         for _ in 0..2 {
-            let answer = connection.ask(&Request::ask(Protocol::Chat)).await;
+            let answer = connection.ask(&count).await;
             assert_eq!((answer.status, answer.body.len()), (204, 0));
             for framing in ["content-length", "transfer-encoding"] {
                 assert_eq!(answer.headers.get(framing), None, "{framing}");

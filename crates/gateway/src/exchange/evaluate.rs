@@ -151,8 +151,6 @@ impl AttemptLoop<'_> {
         }
         let kind = match protocol_to_examine(self.request, protocol, kind, response.headers()) {
             None => kind,
-            // A response without content has nothing to examine.
-            Some(_) if status == StatusCode::NO_CONTENT => kind,
             Some(protocol) => match self
                 .examine_body(
                     response,
