@@ -14,6 +14,8 @@ use serde_json::{Map, Value, json};
 const EDITS_MAX: usize = 24;
 /// Maximum number of steps of a pointer; an operator writes it.
 const STEPS_MAX: usize = 256;
+/// The levels of a value that serde_json reads.
+const SERDE_JSON_DEPTH_MAX: usize = 127;
 /// The name of a member that is added to each body.
 const NEW_MEMBER: &str = "added";
 
@@ -79,8 +81,10 @@ fn check_result(original: &JsonDocument, edits: &JsonEdits, model: &Value, touch
     };
     let result = JsonDocument::parse(edited.clone(), &limits)
         .unwrap_or_else(|error| panic!("{error}: {}", edited.escape_ascii()));
-    let read: Value = serde_json::from_slice(&edited).expect("both parsers accept the result");
-    assert_eq!(read, *model, "{}", edited.escape_ascii());
+    if depth(model) <= SERDE_JSON_DEPTH_MAX {
+        let read: Value = serde_json::from_slice(&edited).expect("both parsers accept the result");
+        assert_eq!(read, *model, "{}", edited.escape_ascii());
+    }
     for (key, member) in original.root().members() {
         if !touched.iter().any(|name| *name == key) {
             let found = result.root().get(&key).map(DocumentNode::raw);
@@ -95,6 +99,15 @@ fn check_result(original: &JsonDocument, edits: &JsonEdits, model: &Value, touch
     for (range, _) in edits.changes() {
         assert!(end <= range.start && range.end <= original.body().len());
         end = range.end;
+    }
+}
+
+/// The levels of lists and objects.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
     }
 }
 
