@@ -1,4 +1,6 @@
 //! Tests of the admin pages and the access log.
+//!
+//! `HEADGATE_NAMES=100000 cargo test --test suite observability::admin` makes up more names.
 
 use crate::harness::config::CREDENTIALS;
 use crate::harness::gateway::Metrics;
@@ -9,13 +11,18 @@ use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The names that [`exercise`] makes up in each round.
+const NAMES_EACH: usize = PROTOCOLS.len() + 4;
+
 #[tokio::test]
 async fn made_up_names_make_no_new_series() {
+    let names = std::env::var("HEADGATE_NAMES");
+    let names: usize = names.map_or(2_100, |names| names.parse().unwrap());
     let world = TestSetup::start().await;
     assert_eq!(world.ask(&Request::ask(Protocol::Chat)).await.status, 200);
     exercise(&world, 0).await;
     let before = series(&settled(&world).await);
-    exercise(&world, 300).await;
+    exercise(&world, names / NAMES_EACH).await;
     let after = series(&settled(&world).await);
     assert_eq!(before, after);
 }
@@ -227,6 +234,10 @@ async fn no_secret_is_in_any_page_or_log() {
 async fn exercise(world: &TestSetup, count: usize) {
     let mut connection = world.gateway.connect().await;
     for n in 0..=count {
+        // A connection takes a limited number of requests.
+        if n % 100 == 99 {
+            connection = world.gateway.connect().await;
+        }
         for protocol in PROTOCOLS {
             let mut body = body_of(protocol);
             body["model"] = format!("made-up-{n}").into();

@@ -1,4 +1,6 @@
 //! Tests of duplicates: which requests are equal, and what each of them gets.
+//!
+//! `HEADGATE_RACES=100 cargo test --test suite paid::duplicates -- --nocapture` has more races of one key, and prints counts.
 
 use super::recorded_streams::stream;
 use crate::harness::http2_provider::{Http2Provider, ScriptedStreamResponse};
@@ -9,35 +11,50 @@ use crate::harness::{Request, Simulator, eventually};
 use h2::Reason;
 use serde_json::json;
 
+/// A request with this key.
+type RequestFunction = Box<dyn Fn(&str) -> Request>;
+
 #[tokio::test]
 async fn a_hundred_concurrent_creates_with_one_key_make_one_in_every_shape() {
+    let races = std::env::var("HEADGATE_RACES");
+    let races: usize = races.map_or(7, |races| races.parse().unwrap());
     let directives = "delay=300ms";
-    let keyed = |shape: CreateShape| {
-        let request = shape.keyed("one-key").simulate(directives);
-        (format!("{shape:?}"), shape, request)
+    let keyed = |shape: CreateShape| -> (String, CreateShape, RequestFunction) {
+        let request = move |key: &str| shape.keyed(key).simulate(directives);
+        (format!("{shape:?}"), shape, Box::new(request))
     };
-    let streamed = (
+    let streamed: (String, CreateShape, RequestFunction) = (
         "ImageJson, streamed".to_owned(),
         CreateShape::ImageJson,
-        stream("one-key", directives),
+        Box::new(|key| stream(key, directives)),
     );
-    for (name, shape, request) in CreateShape::ALL.map(keyed).into_iter().chain([streamed]) {
+    let forms: Vec<_> = CreateShape::ALL
+        .map(keyed)
+        .into_iter()
+        .chain([streamed])
+        .collect();
+    let races_each = races.div_ceil(forms.len());
+    for (name, shape, request) in forms {
         let simulator = Simulator::start().await;
         let gateway = shape.gateway(&simulator, json!({})).await;
-        let responses = ask_at_once(&gateway, &request, 100).await;
-        let received = shape.received(&simulator).await;
-        let replayed = responses.iter().filter(|one| is_replayed(one)).count();
-        println!(
-            "{name}: {} creates with one key, {} responses 200, {replayed} replayed, {received} received by the provider",
-            responses.len(),
-            responses.iter().filter(|one| one.status == 200).count()
-        );
-        assert_eq!((received, replayed), (1, 99), "{name}");
-        for response in &responses {
-            assert_eq!(response.status, 200, "{name}: {}", response.text());
-            assert_eq!(response.body, responses[0].body, "{name}");
-            let content_type = response.headers.get("content-type");
-            assert_eq!(content_type, responses[0].headers.get("content-type"));
+        for race in 0..races_each {
+            let before = shape.received(&simulator).await;
+            let request = request(&format!("key-{race}"));
+            let responses = ask_at_once(&gateway, &request, 100).await;
+            let received = shape.received(&simulator).await - before;
+            let replayed = responses.iter().filter(|one| is_replayed(one)).count();
+            println!(
+                "{name}: {} creates with one key, {} responses 200, {replayed} replayed, {received} received by the provider",
+                responses.len(),
+                responses.iter().filter(|one| one.status == 200).count()
+            );
+            assert_eq!((received, replayed), (1, 99), "{name}");
+            for response in &responses {
+                assert_eq!(response.status, 200, "{name}: {}", response.text());
+                assert_eq!(response.body, responses[0].body, "{name}");
+                let content_type = response.headers.get("content-type");
+                assert_eq!(content_type, responses[0].headers.get("content-type"));
+            }
         }
     }
 }
