@@ -77,7 +77,6 @@ pub fn is_examined(is_post: bool, path: &str) -> bool {
                 | b"count-tokens"
                 | b"input_tokens"
                 | b"compact"
-                | b"speech"
                 | b"transcriptions"
                 | b"translations"
         )

@@ -1,7 +1,7 @@
 //! End-to-end tests of the endpoints whose declarations the program brings along: no file declares them.
 
 use crate::harness::config::{self, channel};
-use crate::harness::{Gateway, Request, Simulator};
+use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator};
 use serde_json::{Value, json};
 
 /// An endpoint: its protocol, its path, a request without its model, and what its response and its log line have.
@@ -166,6 +166,69 @@ async fn only_what_is_not_bought_one_by_one_is_sent_to_a_second_channel() {
             (answer.status, attempts),
             expected,
             "{name}: {}",
+            answer.text()
+        );
+    }
+}
+
+#[tokio::test]
+async fn speech_is_what_a_provider_sends_unless_it_is_an_error() {
+    let good = Simulator::start().await;
+    let bad = ScriptedProvider::start(vec![]).await;
+    let mut config = serving(&good, &good, "delay=0");
+    config["channels"]["speech-1"]["base_url"] = bad.url().into();
+    config["retries"] = json!({"budget_percent": 100, "min_per_second": 1000});
+    let gateway = Gateway::start(&config).await;
+    let endpoints = endpoints();
+    let speech = endpoints.iter().find(|it| it.protocol == "speech").unwrap();
+    let request = request(speech, "demo-large");
+    let error = r#"{"error":{"message":"The model is overloaded.","type":"server_error"}}"#;
+    for (head, body, channel) in [
+        (
+            "200 OK\r\nContent-Type: audio/mpeg",
+            "ID3 sound",
+            "speech-1",
+        ),
+        (
+            "200 OK\r\nContent-Type: application/octet-stream",
+            "ID3 sound",
+            "speech-1",
+        ),
+        ("200 OK", "ID3 sound", "speech-1"),
+        (
+            "200 OK\r\nContent-Type: application/json",
+            r#"{"audio":"SUQz"}"#,
+            "speech-1",
+        ),
+        (
+            "200 OK\r\nContent-Type: application/json",
+            error,
+            "speech-2",
+        ),
+        ("200 OK\r\nContent-Type: text/plain", error, "speech-2"),
+        ("200 OK", error, "speech-2"),
+        (
+            "200 OK\r\nContent-Type: text/plain",
+            "overloaded",
+            "speech-2",
+        ),
+        ("200 OK", "<html>", "speech-2"),
+        ("200 OK", "", "speech-2"),
+        ("204 No Content", "", "speech-2"),
+    ] {
+        let length = match head {
+            "204 No Content" => String::new(),
+            _ => format!("Content-Length: {}\r\n", body.len()),
+        };
+        let response = format!("HTTP/1.1 {head}\r\n{length}\r\n{body}");
+        bad.next(vec![ScriptedResponse::Send(response.into_bytes())]);
+        let answer = gateway.ask(&request).await;
+        assert_eq!(answer.status, 200, "{head} {body}: {}", answer.text());
+        let line = gateway.log_of(&answer).await;
+        assert_eq!(line["channel"], channel, "{head} {body}: {line}");
+        assert!(
+            channel == "speech-2" || answer.text() == body,
+            "{}",
             answer.text()
         );
     }

@@ -30,7 +30,7 @@ use headgate_protocol::sse::is_event_stream_start;
 use headgate_protocol::{
     ChannelProtocol, GenerationMedium, response_verdict, retry_after, upstream_request_id,
 };
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode, header};
 use std::pin::pin;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
@@ -43,7 +43,7 @@ const HELD_MAX: Duration = Duration::from_secs(1);
 /// What a body turned out to be before the commit.
 pub(super) enum BodyExaminationResult {
     Success,
-    /// It is too large or too slow to be examined whole, and begins like an object.
+    /// It is too large or too slow to be examined whole, and begins like an object; or it is sound without a content type.
     Undecided,
     /// An event stream whose headers say something else.
     EventStream,
@@ -87,6 +87,9 @@ impl AttemptLoop<'_> {
         let Some(first) = first else {
             return Ok(BodyExaminationResult::Unreadable);
         };
+        if is_untyped_sound(protocol, response.headers(), &first) {
+            return Ok(BodyExaminationResult::Undecided);
+        }
         if response.is_peeked_whole() {
             return Ok(self.examination(protocol, family, first));
         }
@@ -288,6 +291,19 @@ pub(super) fn late_failure(
             evidence: ErrorEvidence::Code,
         }),
     }
+}
+
+/// Whether a body may be sound: servers of speech that stream it by default name no content type.
+fn is_untyped_sound(protocol: ChannelProtocol, headers: &HeaderMap, start: &[u8]) -> bool {
+    let is_text = || {
+        matches!(
+            start.trim_ascii_start().first(),
+            Some(b'{' | b'[' | b'<') | None
+        )
+    };
+    protocol.descriptor().medium == GenerationMedium::Audio
+        && !headers.contains_key(header::CONTENT_TYPE)
+        && !is_text()
 }
 
 /// The protocol by which a body of this kind is examined. Media pass where they may be a result.

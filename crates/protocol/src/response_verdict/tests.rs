@@ -220,7 +220,7 @@ fn only_requests_for_results_are_examined() {
         (true, "/v1/responses/resp_1/cancel", false),
         (true, "/v1/responses/compact", false),
         (true, "/v1/messages/count_tokens", false),
-        (true, "/v1/audio/speech", false),
+        (true, "/v1/audio/speech", true),
     ] {
         assert_eq!(is_examined(is_post, path), expected, "{path}");
     }
