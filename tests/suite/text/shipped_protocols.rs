@@ -196,6 +196,11 @@ async fn speech_is_what_a_provider_sends_unless_it_is_an_error() {
         ),
         ("200 OK", "ID3 sound", "speech-1"),
         (
+            "200 OK\r\nContent-Type: text/event-stream",
+            "data: {\"type\":\"speech.audio.delta\",\"audio\":\"SUQz\"}\n\n",
+            "speech-1",
+        ),
+        (
             "200 OK\r\nContent-Type: application/json",
             r#"{"audio":"SUQz"}"#,
             "speech-1",

@@ -9,7 +9,7 @@ use super::attempts::AttemptLoop;
 use super::peeked_body::PeekedBody;
 use super::reply_plan::{ErrorReplyBody, ReplyPlan};
 use super::response_fault::failed_response_fault;
-use crate::upstream::body_kind::is_media;
+use crate::upstream::body_kind::{is_media, response_body_kind};
 use crate::upstream::response::{BodyKindByExamination, ChunkReadError, UpstreamResponse};
 use bytes::Bytes;
 use headgate_channel::lease::ChannelLease;
@@ -317,7 +317,12 @@ pub(super) fn protocol_to_examine(
         ResponseBodyKind::Json => examined_protocol(request, protocol),
         ResponseBodyKind::Other => examined_protocol(request, protocol).filter(|protocol| {
             let medium = protocol.descriptor().medium;
-            !medium.allows(is_media(headers))
+            // Speech may come as events (`stream_format` of OpenAI's API), which pass as they are.
+            let is_speech_stream = || {
+                medium == GenerationMedium::Audio
+                    && response_body_kind(headers, true) == ResponseBodyKind::Stream
+            };
+            !medium.allows(is_media(headers)) && !is_speech_stream()
         }),
         ResponseBodyKind::Stream | ResponseBodyKind::Foreign => None,
     }
