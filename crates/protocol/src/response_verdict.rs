@@ -105,6 +105,14 @@ pub fn begins_like_failure(start: &[u8]) -> bool {
     key.is_some_and(|key| FIRST.contains(&key))
 }
 
+/// Whether a body begins like JSON or a page, and not like sound.
+pub fn begins_like_text(start: &[u8]) -> bool {
+    matches!(
+        without_margins(start).first(),
+        Some(b'{' | b'[' | b'<') | None
+    )
+}
+
 /// Whether a response is being generated in the background.
 pub fn is_pending(body: &[u8]) -> bool {
     let status = skim::find(body, &["status"]);

@@ -295,15 +295,9 @@ pub(super) fn late_failure(
 
 /// Whether a body may be sound: servers of speech that stream it by default name no content type.
 fn is_untyped_sound(protocol: ChannelProtocol, headers: &HeaderMap, start: &[u8]) -> bool {
-    let is_text = || {
-        matches!(
-            start.trim_ascii_start().first(),
-            Some(b'{' | b'[' | b'<') | None
-        )
-    };
     protocol.descriptor().medium == GenerationMedium::Audio
         && !headers.contains_key(header::CONTENT_TYPE)
-        && !is_text()
+        && !response_verdict::begins_like_text(start)
 }
 
 /// The protocol by which a body of this kind is examined. Media pass where they may be a result.
