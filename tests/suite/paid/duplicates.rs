@@ -11,35 +11,28 @@ use crate::harness::{Request, Simulator, eventually};
 use h2::Reason;
 use serde_json::json;
 
-/// A request with this key.
-type RequestFunction = Box<dyn Fn(&str) -> Request>;
+/// All requests of a race arrive before the first one ends.
+const SLOW: &str = "delay=300ms";
 
 #[tokio::test]
 async fn a_hundred_concurrent_creates_with_one_key_make_one_in_every_shape() {
     let races = std::env::var("HEADGATE_RACES");
     let races: usize = races.map_or(7, |races| races.parse().unwrap());
-    let directives = "delay=300ms";
-    let keyed = |shape: CreateShape| -> (String, CreateShape, RequestFunction) {
-        let request = move |key: &str| shape.keyed(key).simulate(directives);
-        (format!("{shape:?}"), shape, Box::new(request))
-    };
-    let streamed: (String, CreateShape, RequestFunction) = (
+    let keyed: fn(CreateShape, &str) -> Request = |shape, key| shape.keyed(key).simulate(SLOW);
+    let streamed: fn(CreateShape, &str) -> Request = |_, key| stream(key, SLOW);
+    let forms = CreateShape::ALL.map(|shape| (format!("{shape:?}"), shape, keyed));
+    let forms = forms.into_iter().chain([(
         "ImageJson, streamed".to_owned(),
         CreateShape::ImageJson,
-        Box::new(|key| stream(key, directives)),
-    );
-    let forms: Vec<_> = CreateShape::ALL
-        .map(keyed)
-        .into_iter()
-        .chain([streamed])
-        .collect();
-    let races_each = races.div_ceil(forms.len());
+        streamed,
+    )]);
+    let races_each = races.div_ceil(CreateShape::ALL.len() + 1);
     for (name, shape, request) in forms {
         let simulator = Simulator::start().await;
         let gateway = shape.gateway(&simulator, json!({})).await;
         for race in 0..races_each {
             let before = shape.received(&simulator).await;
-            let request = request(&format!("key-{race}"));
+            let request = request(shape, &format!("key-{race}"));
             let responses = ask_at_once(&gateway, &request, 100).await;
             let received = shape.received(&simulator).await - before;
             let replayed = responses.iter().filter(|one| is_replayed(one)).count();

@@ -43,7 +43,7 @@ const HELD_MAX: Duration = Duration::from_secs(1);
 /// What a body turned out to be before the commit.
 pub(super) enum BodyExaminationResult {
     Success,
-    /// It is too large or too slow to be examined whole, and begins like an object; or it is sound without a content type.
+    /// It is too large or too slow to be examined whole, and begins like an object; or it may be speech.
     Undecided,
     /// An event stream whose headers say something else.
     EventStream,
@@ -87,7 +87,7 @@ impl AttemptLoop<'_> {
         let Some(first) = first else {
             return Ok(BodyExaminationResult::Unreadable);
         };
-        if is_untyped_sound(protocol, response.headers(), &first) {
+        if may_be_speech(protocol, response.headers(), &first) {
             return Ok(BodyExaminationResult::Undecided);
         }
         if response.is_peeked_whole() {
@@ -293,10 +293,13 @@ pub(super) fn late_failure(
     }
 }
 
-/// Whether a body may be sound: servers of speech that stream it by default name no content type.
-fn is_untyped_sound(protocol: ChannelProtocol, headers: &HeaderMap, start: &[u8]) -> bool {
+/// Whether a body may be speech: servers that stream sound by default name no content type, and callers may ask for events
+/// (`stream_format` of OpenAI's API).
+fn may_be_speech(protocol: ChannelProtocol, headers: &HeaderMap, start: &[u8]) -> bool {
+    let is_untyped = !headers.contains_key(header::CONTENT_TYPE);
+    let is_stream = || response_body_kind(headers, true) == ResponseBodyKind::Stream;
     protocol.descriptor().medium == GenerationMedium::Audio
-        && !headers.contains_key(header::CONTENT_TYPE)
+        && (is_untyped || is_stream())
         && !response_verdict::begins_like_text(start)
 }
 
@@ -311,12 +314,7 @@ pub(super) fn protocol_to_examine(
         ResponseBodyKind::Json => examined_protocol(request, protocol),
         ResponseBodyKind::Other => examined_protocol(request, protocol).filter(|protocol| {
             let medium = protocol.descriptor().medium;
-            // Speech may come as events (`stream_format` of OpenAI's API), which pass as they are.
-            let is_speech_stream = || {
-                medium == GenerationMedium::Audio
-                    && response_body_kind(headers, true) == ResponseBodyKind::Stream
-            };
-            !medium.allows(is_media(headers)) && !is_speech_stream()
+            !medium.allows(is_media(headers))
         }),
         ResponseBodyKind::Stream | ResponseBodyKind::Foreign => None,
     }

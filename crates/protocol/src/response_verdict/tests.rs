@@ -1,7 +1,7 @@
 //! Bodies under a success status, and what they are.
 
 use super::ResponseVerdict::{self, Failure, Success, Unreadable};
-use super::{begins_like_failure, is_examined, reported_status};
+use super::{begins_like_failure, begins_like_text, is_examined, reported_status};
 use crate::Protocol::{self, Chat, FamilyA, FamilyB, ImageEdit, Messages, Responses, Video};
 
 fn judge(protocol: Protocol, body: &[u8]) -> ResponseVerdict {
@@ -223,6 +223,22 @@ fn only_requests_for_results_are_examined() {
         (true, "/v1/audio/speech", true),
     ] {
         assert_eq!(is_examined(is_post, path), expected, "{path}");
+    }
+}
+
+#[test]
+fn text_begins_otherwise_than_sound() {
+    for (start, expected) in [
+        (&b"{\"error\""[..], true),
+        (b"\xef\xbb\xbf [", true),
+        (b"\r\n<html>", true),
+        (b" ", true),
+        (b"ID3\x04", false),
+        (b"\xff\xfb\x90", false),
+        (b"RIFF", false),
+    ] {
+        let shown = start.escape_ascii();
+        assert_eq!(begins_like_text(start), expected, "{shown}");
     }
 }
 
