@@ -4,7 +4,7 @@ use crate::harness::batches::{
     BATCHES, MESSAGE_BATCHES, batch_config, create, create_messages, entry, id_in, line,
     upload_lines,
 };
-use crate::harness::service::json_response;
+use crate::harness::http_response::json_response;
 use crate::harness::state_file::StateFile;
 use crate::harness::{
     Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse, eventually,
@@ -279,7 +279,7 @@ async fn usage_of_a_batch_that_cannot_be_true_is_neither_counted_nor_billed() {
             _ => json!({"id": "batch_1", "object": "batch", "status": "completed",
                 "usage": {"input_tokens": 100_000_001, "output_tokens": 1}}),
         };
-        json_response(&body.to_string())
+        json_response(200, body)
     };
     let provider = ScriptedProvider::start(vec![ScriptedResponse::Answer(answer)]).await;
     let mut config = batch_config(&provider.url(), &provider.url());

@@ -1,6 +1,7 @@
 //! Tests of recorded streams: the same bytes, complete, or none.
 
 use crate::harness::caching::{CachingSetup, insert_step};
+use crate::harness::http_response::typed_response;
 use crate::harness::{Request, ScriptedProvider, config};
 use headgate_protocol::Protocol;
 use serde_json::json;
@@ -98,11 +99,8 @@ async fn a_stream_that_its_caller_left_is_not_recorded() {
 #[tokio::test]
 async fn a_stream_whose_last_event_is_not_terminated_is_sent_and_not_recorded() {
     let body = "data: {\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n";
-    let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {}\r\n\r\n",
-        body.len()
-    );
-    let provider = ScriptedProvider::answering(head + body).await;
+    let response = typed_response(200, "text/event-stream", body);
+    let provider = ScriptedProvider::answering(response).await;
     let world = CachingSetup::with(json!({"streams": true}), |config| {
         config["channels"]["openai"]["base_url"] = json!(provider.url());
     })

@@ -1,5 +1,6 @@
 //! Tests of callbacks of vendors: where a create names the gateway's URL, and how a vendor confirms it.
 
+use crate::harness::http_response::json_response;
 use crate::harness::receiver::CallbackSetup;
 use crate::harness::vendors::{VendorCallbacks, vendors};
 use crate::harness::video::{GENERIC, id_of};
@@ -130,12 +131,8 @@ async fn the_urls_place_is_the_familys() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let body = accepted.replace("URL", &base);
-        let response = format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        let provider =
-            ScriptedProvider::on(listener, vec![ScriptedResponse::Send(response.into())]);
+        let response = json_response(200, body);
+        let provider = ScriptedProvider::on(listener, vec![ScriptedResponse::Send(response)]);
         let setup = CallbackSetup::with("queue=5m", |config| {
             add_vendor(config, &base, family, model);
         })

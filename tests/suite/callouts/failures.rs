@@ -1,7 +1,8 @@
 //! Tests of services that fail: the request ends or continues as the settings say, and nothing else is affected.
 
 use crate::harness::error_shape::assert_error_body;
-use crate::harness::service::{CONTINUE, add_service, call_on_requests, json_response, respond};
+use crate::harness::http_response::{http_response, json_response};
+use crate::harness::service::{CONTINUE, add_service, call_on_requests, respond};
 use crate::harness::{
     Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, config, eventually,
 };
@@ -11,15 +12,21 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+const JSON: &str = "Content-Type: application/json\r\n";
+
 fn send(text: &str) -> Vec<ScriptedResponse> {
     vec![ScriptedResponse::Send(text.into())]
 }
 
-fn response(head: &str, body: &str) -> Vec<ScriptedResponse> {
-    let length = body.len();
-    send(&format!(
-        "HTTP/1.1 {head}\r\nContent-Length: {length}\r\n\r\n{body}"
-    ))
+fn response(status: u16, headers: &str, body: &str) -> Vec<ScriptedResponse> {
+    vec![ScriptedResponse::Send(http_response(status, headers, body))]
+}
+
+/// A response without its last bytes.
+fn unfinished_response() -> ScriptedResponse {
+    let mut response = json_response(200, CONTINUE);
+    response.truncate(response.len() - 2);
+    ScriptedResponse::Send(response)
 }
 
 /// A gateway whose chat route asks the service, with this timeout of the service.
@@ -58,54 +65,46 @@ async fn a_failure_denies_or_allows_as_configured() {
         ),
         (
             "garbage in JSON",
-            response("200 OK\r\nContent-Type: application/json", "{]"),
+            response(200, JSON, "{]"),
             "invalid_response",
         ),
         (
             "10 MB",
-            response("200 OK\r\nContent-Type: application/json", &ten_megabytes),
+            response(200, JSON, &ten_megabytes),
             "invalid_response",
         ),
         (
             "a redirect",
             response(
-                "302 Found\r\nLocation: /other\r\nContent-Type: application/json",
+                302,
+                "Location: /other\r\nContent-Type: application/json\r\n",
                 CONTINUE,
             ),
             "invalid_response",
         ),
         (
             "another content type",
-            response("200 OK\r\nContent-Type: text/plain", CONTINUE),
+            response(200, "Content-Type: text/plain\r\n", CONTINUE),
             "invalid_response",
         ),
         (
             "another form",
-            response(
-                "200 OK\r\nContent-Type: application/json",
-                r#"{"allowed":true}"#,
-            ),
+            response(200, JSON, r#"{"allowed":true}"#),
             "invalid_response",
         ),
         (
             "an error",
-            response("500 Oops\r\nContent-Type: application/json", CONTINUE),
+            response(500, JSON, CONTINUE),
             "invalid_response",
         ),
         (
             "half an answer",
-            vec![
-                ScriptedResponse::Send(json_response(CONTINUE)[..90].to_vec()),
-                ScriptedResponse::Close,
-            ],
+            vec![unfinished_response(), ScriptedResponse::Close],
             "connection_closed",
         ),
         (
             "hangs in the answer",
-            vec![
-                ScriptedResponse::Send(json_response(CONTINUE)[..90].to_vec()),
-                ScriptedResponse::Hang,
-            ],
+            vec![unfinished_response(), ScriptedResponse::Hang],
             "timeout",
         ),
     ] {

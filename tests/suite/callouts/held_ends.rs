@@ -1,7 +1,8 @@
 //! Tests of the ends of held streams: what the caller still gets, and when its place is free again.
 
+use crate::harness::http_response::json_response;
 use crate::harness::service::{
-    CONTINUE, STREAM_HEAD, add_service, call_on_responses, json_response, payloads, respond,
+    CONTINUE, STREAM_HEAD, add_service, call_on_responses, payloads, respond,
 };
 use crate::harness::{
     Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, config, eventually,
@@ -23,7 +24,7 @@ fn delta(text: &str) -> String {
 fn completion() -> Vec<u8> {
     let choice = json!({"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"});
     let body = json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]});
-    json_response(&body.to_string())
+    json_response(200, body)
 }
 
 /// A gateway whose streams wait for their end, and whose caller may have one request in flight.
@@ -52,7 +53,7 @@ async fn a_stream_whose_provider_is_done_takes_no_place_of_its_caller() {
     let decided = Arc::new(Notify::new());
     service.next(vec![
         ScriptedResponse::WaitFor(decided.clone()),
-        send(json_response(CONTINUE)),
+        send(json_response(200, CONTINUE)),
     ]);
     let finish = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
     let events = format!("{}data: {finish}\n\ndata: [DONE]\n\n", delta("hello"));

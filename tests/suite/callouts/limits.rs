@@ -1,6 +1,7 @@
 //! Tests of the limits of calls: concurrent calls, and the circuit breaker.
 
-use crate::harness::service::{CONTINUE, add_service, call_on_requests, json_response, respond};
+use crate::harness::http_response::json_response;
+use crate::harness::service::{CONTINUE, add_service, call_on_requests, respond};
 use crate::harness::{
     Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, config, eventually,
 };
@@ -29,7 +30,7 @@ async fn outcome_of(gateway: &Gateway) -> Value {
 }
 
 fn failing() -> Vec<ScriptedResponse> {
-    vec![ScriptedResponse::Send(json_response("[]"))]
+    vec![ScriptedResponse::Send(json_response(200, "[]"))]
 }
 
 #[tokio::test]
@@ -75,7 +76,7 @@ async fn a_service_that_fails_repeatedly_is_left_until_a_trial_succeeds() {
 async fn calls_wait_for_each_other_within_the_timeout() {
     let slow = vec![
         ScriptedResponse::Wait(Duration::from_millis(100)),
-        ScriptedResponse::Send(json_response(CONTINUE)),
+        ScriptedResponse::Send(json_response(200, CONTINUE)),
     ];
     let service = ScriptedProvider::start(slow).await;
     let settings = json!({"timeout": "10s", "concurrent": 2});
@@ -104,7 +105,7 @@ async fn a_call_without_a_permit_fails_at_its_timeout() {
     let end = Arc::new(Notify::new());
     let held = vec![
         ScriptedResponse::WaitFor(end.clone()),
-        ScriptedResponse::Send(json_response(CONTINUE)),
+        ScriptedResponse::Send(json_response(200, CONTINUE)),
     ];
     let service = ScriptedProvider::start(held).await;
     let breaker = json!({"consecutive_failures": 0});

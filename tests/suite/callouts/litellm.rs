@@ -1,9 +1,9 @@
 //! Tests of services written for LiteLLM's generic guardrail API: they block and change requests, responses and streams.
 
 use crate::harness::error_shape::{assert_error_body, assert_error_event};
+use crate::harness::http_response::{http_response, json_response};
 use crate::harness::service::{
-    FORBIDDEN, STREAM_HEAD, add_service, call_on_requests, gateway_with_checks, json_response,
-    payloads,
+    FORBIDDEN, STREAM_HEAD, add_service, call_on_requests, gateway_with_checks, payloads,
 };
 use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, config};
 use headgate_protocol::Protocol;
@@ -30,12 +30,7 @@ fn guardrail(request: &str) -> Vec<u8> {
         json!({"action": "NONE", "texts": texts, "structured_messages": body["structured_messages"]})
     };
     // Without a content type: LiteLLM does not ask for one.
-    let body = response.to_string();
-    format!(
-        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .into()
+    http_response(200, "", response.to_string())
 }
 
 async fn service() -> ScriptedProvider {
@@ -110,7 +105,7 @@ async fn a_guardrail_blocks_and_masks_requests() {
     for protocol in PROTOCOLS {
         let sent = async |text: &str| {
             let body = request_with(protocol, text).to_string();
-            let response = json_response(&response_with(protocol, "done").to_string());
+            let response = json_response(200, response_with(protocol, "done"));
             provider.next(vec![ScriptedResponse::Send(response)]);
             let before = provider.requests().len();
             let response = gateway.ask(&Request::to(protocol, body)).await;
@@ -163,7 +158,7 @@ async fn a_guardrail_blocks_and_masks_requests() {
 async fn a_guardrail_changes_only_texts_that_it_may_change() {
     let service = service().await;
     let settings = json!({"format": "litellm", "allow": {"edit_body": ["/messages/0"]}});
-    let response = json_response(&response_with(Protocol::Chat, "done").to_string());
+    let response = json_response(200, response_with(Protocol::Chat, "done"));
     let provider = ScriptedProvider::answering(response).await;
     let gateway = checking_requests(&provider, &service, &settings).await;
     for (first, second, status) in [("secret", "b", 200), ("a", "secret", 503)] {
@@ -185,7 +180,7 @@ async fn a_guardrail_blocks_and_masks_responses() {
     for protocol in PROTOCOLS {
         let received = async |body: Value| {
             let body = body.to_string();
-            provider.next(vec![ScriptedResponse::Send(json_response(&body))]);
+            provider.next(vec![ScriptedResponse::Send(json_response(200, &body))]);
             (gateway.ask(&Request::ask(protocol)).await, body)
         };
         let (allowed, body) = received(response_with(protocol, "a good word")).await;

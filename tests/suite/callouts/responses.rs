@@ -1,9 +1,8 @@
 //! Tests of calls for responses that are not streams.
 
 use crate::harness::error_shape::assert_error_body;
-use crate::harness::service::{
-    CONTINUE, gateway_with_checks, json_response, moderation, payloads, respond,
-};
+use crate::harness::http_response::json_response;
+use crate::harness::service::{CONTINUE, gateway_with_checks, moderation, payloads, respond};
 use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -47,7 +46,7 @@ async fn a_response_is_checked_before_any_of_it_is_sent() {
     for protocol in PROTOCOLS {
         let respond = |text: &str| {
             let body = body_with(protocol, text);
-            provider.next(vec![ScriptedResponse::Send(json_response(&body))]);
+            provider.next(vec![ScriptedResponse::Send(json_response(200, &body))]);
             body
         };
         let body = respond("a good word");
@@ -75,7 +74,7 @@ async fn a_service_sets_headers_and_values_of_a_response() {
     ))
     .await;
     let body = body_with(Protocol::Chat, "secret");
-    let provider = ScriptedProvider::answering(json_response(&body)).await;
+    let provider = ScriptedProvider::answering(json_response(200, &body)).await;
     let settings = json!({
         "send": {"fields": ["/choices/0/message", "/usage"]}, "streams": "refuse",
         "allow": {"set_headers": ["x-checked"], "edit_body": ["/choices"]},
@@ -106,7 +105,7 @@ async fn what_cannot_be_checked_follows_the_policy() {
         let duplicates = r#"{"choices":[{"index":0,"message":{"content":"a","content":"b"}}]}"#;
         let large = body_with(Protocol::Chat, &"x".repeat(200 << 10));
         for body in [duplicates, &large] {
-            provider.next(vec![ScriptedResponse::Send(json_response(body))]);
+            provider.next(vec![ScriptedResponse::Send(json_response(200, body))]);
             let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
             assert_eq!(answer.status, status, "{}", answer.text());
             assert_eq!(gateway.log_of(&answer).await["callout_outcome"], "not_sent");
@@ -119,8 +118,7 @@ async fn what_cannot_be_checked_follows_the_policy() {
 async fn errors_of_a_provider_are_not_asked_about() {
     let service = moderation().await;
     let error = r#"{"error":{"message":"forbidden","type":"invalid_request_error","param":null,"code":null}}"#;
-    let response = String::from_utf8(json_response(error)).unwrap();
-    let provider = ScriptedProvider::answering(response.replace("200 OK", "400 Bad Request")).await;
+    let provider = ScriptedProvider::answering(json_response(400, error)).await;
     let gateway = gateway(&provider, &service, &json!({"hold": {}})).await;
     let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
     assert_eq!((answer.status, answer.text()), (400, error.to_owned()));
@@ -155,7 +153,7 @@ async fn a_body_that_only_clients_can_decode_is_not_sent() {
     ] {
         let provider = ScriptedProvider::answering("").await;
         let gateway = gateway(&provider, &service, &json!({"hold": {}})).await;
-        let response = json_response(&body);
+        let response = json_response(200, &body);
         provider.next(vec![ScriptedResponse::Send(response)]);
         let received = gateway.ask(&Request::ask(Protocol::Chat)).await;
         assert!(received.status >= 500, "{body}: {}", received.text());
@@ -186,7 +184,7 @@ async fn every_member_of_a_response_and_decoded_arguments_of_tools_are_checked()
             r#"{"id":"c","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"t","function":{"name":"f","arguments":"{\"a\":\"{\\\"status\\\":\\\"\\\\u0066orbidden\\\"}\"}"}}]}}]}"#,
         ),
     ] {
-        provider.next(vec![ScriptedResponse::Send(json_response(body))]);
+        provider.next(vec![ScriptedResponse::Send(json_response(200, body))]);
         let denied = gateway.ask(&Request::ask(protocol)).await;
         assert_eq!(
             assert_error_body(protocol, &denied, 403),

@@ -1,10 +1,11 @@
 //! Tests of held streams: bytes, windows, failures in the middle, and what holding adds to the first byte.
 
 use crate::harness::error_shape::assert_error_event;
+use crate::harness::http_response::json_response;
 use crate::harness::request::BOB;
 use crate::harness::service::{
     CONTINUE, FORBIDDEN, STREAM_HEAD, add_service, call_on_responses, gateway_with_checks,
-    json_response, moderation, payloads, respond,
+    moderation, payloads, respond,
 };
 use crate::harness::whole_streams::whole;
 use crate::harness::{
@@ -137,8 +138,9 @@ async fn a_failure_in_the_middle_of_a_stream_ends_it_or_not() {
         for failure in [
             vec![ScriptedResponse::Hang],
             vec![ScriptedResponse::Close],
-            vec![ScriptedResponse::Send(json_response("[]"))],
+            vec![ScriptedResponse::Send(json_response(200, "[]"))],
             vec![ScriptedResponse::Send(json_response(
+                200,
                 r#"{"action":"continue","headers":{"a":"b"}}"#,
             ))],
         ] {
@@ -185,7 +187,7 @@ async fn an_event_that_is_not_strict_json_follows_the_policy() {
 async fn heartbeats_continue_while_a_service_decides() {
     let slow = vec![
         ScriptedResponse::Wait(Duration::from_millis(400)),
-        ScriptedResponse::Send(json_response(CONTINUE)),
+        ScriptedResponse::Send(json_response(200, CONTINUE)),
     ];
     let service = ScriptedProvider::start(slow).await;
     let provider = ScriptedProvider::answering("").await;

@@ -3,6 +3,7 @@
 
 use crate::harness::config::{self, channel};
 use crate::harness::gateway::Metrics;
+use crate::harness::http_response::json_response;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, eventually};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -29,10 +30,7 @@ impl CachingProvider {
         let is_failing = Arc::<AtomicBool>::default();
         let (fails, seen) = (is_failing.clone(), Mutex::<HashSet<String>>::default());
         let respond = move |request: &str| match fails.load(Ordering::Relaxed) {
-            true => http(
-                "503 Service Unavailable",
-                &json!({"error": {"message": "overloaded"}}),
-            ),
+            true => json_response(503, json!({"error": {"message": "overloaded"}})),
             false => completion(request, &mut seen.lock().unwrap()),
         };
         let script = vec![ScriptedResponse::Call(Arc::new(respond))];
@@ -66,14 +64,7 @@ fn completion(request: &str, seen: &mut HashSet<String>) -> Vec<u8> {
         "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": body["model"],
         "choices": [choice], "usage": usage,
     });
-    http("200 OK", &body)
-}
-
-fn http(status: &str, body: &Value) -> Vec<u8> {
-    let body = body.to_string();
-    let length = body.len();
-    format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")
-        .into_bytes()
+    json_response(200, body)
 }
 
 /// Four channels of one model.

@@ -1,6 +1,7 @@
 //! Tests of balancing by latency on sockets.
 
 use crate::harness::config::{self, channel};
+use crate::harness::http_response::json_response;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse};
 use headgate_protocol::Protocol;
 use serde_json::json;
@@ -11,11 +12,7 @@ const REQUESTS: usize = 40;
 #[tokio::test]
 async fn a_slow_channel_gets_few_requests_by_latency_although_it_is_idle() {
     let body = r#"{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}]}"#;
-    let length = body.len();
-    let response = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-    );
-    let send = || ScriptedResponse::Send(response.clone().into_bytes());
+    let send = || ScriptedResponse::Send(json_response(200, body));
     let wait = |time| ScriptedResponse::Wait(Duration::from_millis(time));
     let fast = ScriptedProvider::start(vec![wait(10), send()]).await;
     let slow = ScriptedProvider::start(vec![wait(500), send()]).await;

@@ -2,6 +2,7 @@
 //! the same.
 
 use crate::harness::config::{self, channel};
+use crate::harness::http_response::json_response;
 use crate::harness::request::{ANN, BOB, body_of};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator};
 use headgate_protocol::Protocol;
@@ -26,12 +27,12 @@ const OWN: [(&str, &str); 2] = [("retired", QUOTED[2].1), ("poor", QUOTED[0].1)]
 fn quoting(request: &str) -> Vec<u8> {
     let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
     let Some(text) = body["user"].as_str() else {
-        return with_status(200, &chat_response());
+        return json_response(200, chat_response());
     };
     let own = OWN.iter().find(|(name, _)| *name == text);
     let message = own.map_or(text, |(_, message)| message);
     let status = u16::try_from(body["seed"].as_u64().unwrap()).unwrap();
-    with_status(status, &error_of(status, message))
+    json_response(status, error_of(status, message))
 }
 
 fn error_of(status: u16, text: &str) -> Value {
@@ -47,12 +48,6 @@ pub fn chat_response() -> Value {
     json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [
         {"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}})
-}
-
-pub fn with_status(status: u16, body: &Value) -> Vec<u8> {
-    let body = body.to_string();
-    let length = body.len();
-    format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").into_bytes()
 }
 
 /// A chat request of `key` to the model that all callers may use; `quoted` is what the provider responds with.
@@ -80,7 +75,7 @@ pub async fn start(
         channels[name]["tier"] = tier.into();
     }
     config["channels"] = channels;
-    config["retries"] = json!({"budget_percent": 100, "min_per_second": 1000});
+    config::with_unlimited_retries(&mut config);
     change(&mut config);
     (Gateway::start(&config).await, provider)
 }
@@ -159,7 +154,7 @@ async fn a_404_is_about_the_model_unless_the_request_names_ids_of_its_own() {
     let not_found =
         json!({"error": {"message": "Not Found", "type": "NotFoundError", "code": 404}});
     for (field, attempts) in [(None, 2), (Some("previous_response_id"), 1)] {
-        let gone = ScriptedProvider::answering(with_status(404, &not_found)).await;
+        let gone = ScriptedProvider::answering(json_response(404, &not_found)).await;
         let mut config = config::standard(&gone.url());
         let mut first = channel(&gone.url(), &["responses"], json!({"bearer": "sk-x"}));
         let mut second = channel(&good.url(), &["responses"], json!({"bearer": "sk-y"}));
@@ -186,7 +181,7 @@ async fn a_404_is_about_the_model_unless_the_request_names_ids_of_its_own() {
 
 /// A gateway whose first channel quotes its callers, and whose second one serves all of them, if it is there.
 async fn quoting_then_serving(is_served: bool) -> (Gateway, ScriptedProvider) {
-    let serving = ScriptedProvider::answering(with_status(200, &chat_response())).await;
+    let serving = ScriptedProvider::answering(json_response(200, chat_response())).await;
     let url = serving.url();
     let (gateway, _) = start(quoting, |config| {
         let channels = config["channels"].as_object_mut().unwrap();

@@ -3,6 +3,7 @@
 use crate::harness::certificates::{Authority, SERVER};
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::gateway::folder_with_schemas;
+use crate::harness::http_response::json_response;
 use crate::harness::name_server::{NameServer, NameServerBehaviour};
 use crate::harness::request::ANN;
 use crate::harness::{
@@ -46,10 +47,9 @@ async fn providers(hosts: &[&str]) -> (u16, Vec<ScriptedProvider>) {
             }
         }
         let numbered = listeners.into_iter().enumerate().map(|(number, listener)| {
-            let body = json!({"object": "chat.completion", "number": number}).to_string();
-            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
-            let answer = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
-            ScriptedProvider::on(listener, vec![ScriptedResponse::Send(answer.into())])
+            let body = json!({"object": "chat.completion", "number": number});
+            let answer = json_response(200, body);
+            ScriptedProvider::on(listener, vec![ScriptedResponse::Send(answer)])
         });
         return (port, numbered.collect());
     }

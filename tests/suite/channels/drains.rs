@@ -173,7 +173,8 @@ async fn a_response_is_continued_on_the_drained_channel_that_has_it() {
     act(&world.gateway, "drain", "openai").await;
     let next = json!({"model": "demo-large", "input": "On", "previous_response_id": id});
     let next = Request::to(Protocol::Responses, next.to_string());
-    assert_eq!(world.ask(&next).await.status, 200);
+    let continued = world.ask(&next).await;
+    assert_eq!(continued.status, 200, "{}", continued.text());
     let read = Request::get(&format!("/v1/responses/{}", id.as_str().unwrap()));
     assert_eq!(world.ask(&read).await.status, 200);
     assert_eq!(

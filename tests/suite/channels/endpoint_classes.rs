@@ -1,15 +1,11 @@
 //! Tests of rate limits of endpoints that generate nothing: they say nothing about those that do.
 
+use crate::harness::http_response::{http_response, json_response};
 use crate::harness::{
     Gateway, Request, ScriptedProvider, ScriptedResponse, config, eventually, path_of,
 };
 use headgate_protocol::Protocol;
 use serde_json::json;
-
-fn reply(status: &str, body: &str) -> Vec<u8> {
-    let head = format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length");
-    format!("{head}: {}\r\n\r\n{body}", body.len()).into()
-}
 
 /// Generates, and refuses everything else for an hour.
 fn respond(request: &str) -> Vec<u8> {
@@ -27,13 +23,11 @@ fn respond(request: &str) -> Vec<u8> {
         }),
         _ => {
             let error = json!({"error": {"message": "slow down", "type": "rate_limit_error"}});
-            return reply(
-                "429 Too Many Requests\r\nRetry-After: 3600",
-                &error.to_string(),
-            );
+            let headers = "Content-Type: application/json\r\nRetry-After: 3600\r\n";
+            return http_response(429, headers, error.to_string());
         }
     };
-    reply("200 OK", &generated.to_string())
+    json_response(200, generated)
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use crate::harness::config::{self, channel};
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::http_response::typed_response;
 use crate::harness::images::{self, image_config};
 use crate::harness::request::body_of;
 use crate::harness::video::{GENERIC, ask, create, id_of, video_config};
@@ -41,12 +42,11 @@ fn whole(body: &str) -> Vec<ScriptedResponse> {
 }
 
 fn labelled(content_type: &str, body: &str) -> Vec<ScriptedResponse> {
-    let length = body.len();
-    let head =
-        format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ncontent-length: {length}");
-    vec![ScriptedResponse::Send(
-        format!("{head}\r\n\r\n{body}").into_bytes(),
-    )]
+    vec![ScriptedResponse::Send(typed_response(
+        200,
+        content_type,
+        body,
+    ))]
 }
 
 pub fn unstored(protocol: Protocol, is_stream: bool) -> Request {
@@ -70,7 +70,7 @@ pub async fn scripted_then_good(provider: &ScriptedProvider) -> (Gateway, Simula
     last["tier"] = 1.into();
     config["channels"] = json!({"bad": bad, "good": last});
     // Every request is sent again.
-    config["retries"] = json!({"budget_percent": 100, "min_per_second": 1000});
+    config::with_unlimited_retries(&mut config);
     config::without_cool_downs(&mut config);
     (Gateway::start(&config).await, good)
 }

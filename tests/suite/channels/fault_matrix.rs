@@ -3,6 +3,7 @@
 //! `cargo test --test suite channels::fault_matrix -- --nocapture` prints the matrix.
 
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::http_response::typed_response;
 use crate::harness::paid::{CreateShape, error_code};
 use crate::harness::request::body_of;
 use crate::harness::scripted::ScriptedResponse::{self, Close, Hang, Reset, Send};
@@ -90,46 +91,36 @@ const FAULTS: [Fault; 28] = [
     ),
     (
         "400",
-        || refuses("400 Bad Request", "invalid_value"),
+        || refuses(400, "invalid_value"),
         Refusal(400),
         Refusal(400),
     ),
     (
         "401",
-        || refuses("401 Unauthorized", "invalid_api_key"),
+        || refuses(401, "invalid_api_key"),
         NextChannel,
         NextChannel,
     ),
     (
         "403",
-        || refuses("403 Forbidden", "AccessDenied"),
+        || refuses(403, "AccessDenied"),
         NextChannel,
         NextChannel,
     ),
     (
         "404",
-        || refuses("404 Not Found", "model_not_found"),
+        || refuses(404, "model_not_found"),
         NextChannel,
         NextChannel,
     ),
     (
         "429",
-        || refuses("429 Too Many Requests", "rate_limit_exceeded"),
+        || refuses(429, "rate_limit_exceeded"),
         NextChannel,
         NextChannel,
     ),
-    (
-        "500",
-        || refuses("500 Internal Server Error", "server_error"),
-        NextChannel,
-        FAILED,
-    ),
-    (
-        "503",
-        || refuses("503 Service Unavailable", "overloaded"),
-        NextChannel,
-        FAILED,
-    ),
+    ("500", || refuses(500, "server_error"), NextChannel, FAILED),
+    ("503", || refuses(503, "overloaded"), NextChannel, FAILED),
     (
         "529 without a body",
         || raw("HTTP/1.1 529 \r\nContent-Length: 0\r\n\r\n"),
@@ -138,13 +129,13 @@ const FAULTS: [Fault; 28] = [
     ),
     (
         "502 with a page",
-        || responds("502 Bad Gateway", "text/html", PAGE),
+        || responds(502, "text/html", PAGE),
         NextChannel,
         FAILED,
     ),
     (
         "200 with a page",
-        || responds("200 OK", "text/html", PAGE),
+        || responds(200, "text/html", PAGE),
         NextChannel,
         INVALID,
     ),
@@ -313,7 +304,7 @@ fn with_first_channels(mut config: Value, first: &ScriptedProvider, second: &Sim
         channel["timeouts"] = json!({"first_byte": "300ms", "idle": "300ms"});
         channels.insert(format!("first-{name}"), channel);
     }
-    config["retries"] = json!({"budget_percent": 100, "min_per_second": 1000});
+    config::with_unlimited_retries(&mut config);
     config::without_cool_downs(&mut config);
     config
 }
@@ -342,18 +333,15 @@ fn endless_head() -> Vec<ScriptedResponse> {
     raw(&format!("HTTP/1.1 200 OK\r\n{}", line.repeat(100)))
 }
 
-fn responds(status: &str, content_type: &str, body: &str) -> Vec<ScriptedResponse> {
-    let length = body.len();
-    raw(&format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n{body}"
-    ))
+fn responds(status: u16, content_type: &str, body: &str) -> Vec<ScriptedResponse> {
+    vec![Send(typed_response(status, content_type, body)), Close]
 }
 
-fn refuses(status: &str, code: &str) -> Vec<ScriptedResponse> {
+fn refuses(status: u16, code: &str) -> Vec<ScriptedResponse> {
     let body = json!({"error": {"message": "No.", "type": "error", "code": code}});
     responds(status, "application/json", &body.to_string())
 }
 
 fn json_body(body: &str) -> Vec<ScriptedResponse> {
-    responds("200 OK", "application/json", body)
+    responds(200, "application/json", body)
 }

@@ -4,8 +4,8 @@ use super::issued_credentials_of_clouds::{assert_serves, form_of, gateway_with};
 use crate::harness::config::{self, channel};
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
+use crate::harness::http_response::json_response;
 use crate::harness::process::BINARY;
-use crate::harness::scripted::ScriptedResponse;
 use crate::harness::token_endpoint::{TOKEN, TokenEndpoint};
 use crate::harness::{Gateway, Request, ScriptedProvider, eventually};
 use headgate_protocol::Protocol;
@@ -46,19 +46,6 @@ fn credential(endpoint: &TokenEndpoint, others: Value) -> Value {
         gcp[key] = value.clone();
     }
     json!({"gcp": gcp})
-}
-
-/// A server that answers each request with this.
-async fn server(response: String) -> ScriptedProvider {
-    server_with_status("200 OK", response).await
-}
-
-async fn server_with_status(status: &'static str, response: String) -> ScriptedProvider {
-    let respond = move |_: &str| {
-        let length = response.len();
-        format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{response}").into_bytes()
-    };
-    ScriptedProvider::start(vec![ScriptedResponse::Call(std::sync::Arc::new(respond))]).await
 }
 
 fn assert_reveals_nothing(gateway: &Gateway) {
@@ -113,7 +100,8 @@ async fn the_token_of_a_file_is_exchanged_each_time() {
 #[tokio::test]
 async fn the_token_of_a_server_is_asked_for_with_the_headers_of_the_file() {
     let endpoint = TokenEndpoint::start(3_600).await;
-    let issuer = server(json!({"value": WORKLOAD_TOKEN, "count": 1}).to_string()).await;
+    let token = json!({"value": WORKLOAD_TOKEN, "count": 1});
+    let issuer = ScriptedProvider::answering(json_response(200, token)).await;
     let folder = folder_with_schemas();
     let source = json!({
         "url": "https://tokens.example/issue?audience=x",
@@ -145,7 +133,7 @@ async fn the_token_of_a_server_is_asked_for_with_the_headers_of_the_file() {
 async fn a_server_that_repeats_the_headers_of_the_file_reveals_them_to_nobody() {
     let endpoint = TokenEndpoint::start(3_600).await;
     let refusal = json!({"error": "denied", "message": "no workload-canary.h1 is known here"});
-    let issuer = server_with_status("403 Forbidden", refusal.to_string()).await;
+    let issuer = ScriptedProvider::answering(json_response(403, refusal)).await;
     let folder = folder_with_schemas();
     let source = json!({
         "url": "https://tokens.example/issue",
@@ -179,7 +167,7 @@ async fn a_service_account_is_impersonated_with_the_exchanged_token() {
         // The provider takes the first token of the endpoint only.
         let token =
             json!({"accessToken": format!("{TOKEN}-1"), "expireTime": "2199-10-02T15:01:23Z"});
-        let iam = server(token.to_string()).await;
+        let iam = ScriptedProvider::answering(json_response(200, token)).await;
         let folder = folder_with_schemas();
         folder.write("token", WORKLOAD_TOKEN);
         let account = impersonating(account(json!({"file": "token"})), lifetime);

@@ -3,8 +3,9 @@
 use crate::configuration::check::{changed, check, check_in};
 use crate::harness::config::{self, channel};
 use crate::harness::gateway::folder_with_schemas;
+use crate::harness::http_response::json_response;
 use crate::harness::token_issuer::{RSA_KEY, TokenSigner, encode};
-use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse};
+use crate::harness::{Gateway, Request, ScriptedProvider};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use headgate_protocol::Protocol;
@@ -27,11 +28,7 @@ fn token(request: &str) -> &str {
 
 #[tokio::test]
 async fn a_token_of_a_private_key_has_its_claims_and_is_used_again() {
-    let length = GOOD.len();
-    let answer = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{GOOD}"
-    );
-    let provider = ScriptedProvider::start(vec![ScriptedResponse::Send(answer.into())]).await;
+    let provider = ScriptedProvider::answering(json_response(200, GOOD)).await;
     let folder = folder_with_schemas();
     folder.write("key.pem", private_key());
     let mut config = config::standard(&provider.url());

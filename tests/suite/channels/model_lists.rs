@@ -2,6 +2,7 @@
 
 use super::model_patterns::serving;
 use crate::harness::config::{self, caller};
+use crate::harness::http_response::json_response;
 use crate::harness::request::{ANN, BOB};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator};
 use serde_json::{Value, json};
@@ -12,15 +13,11 @@ fn listing(request: &str) -> Vec<u8> {
         {"id": "gpt-4o", "object": "model", "owned_by": "system"},
         {"id": "o1-pro", "object": "model", "owned_by": "system"},
         {"id": "ft:gpt-4o:acme::a", "object": "model", "owned_by": "acme"},
-    ]})
-    .to_string();
-    let (status, body) = match request.starts_with("GET /v1/models?") {
-        true => ("200 OK", body),
-        false => ("404 Not Found", "{}".to_owned()),
-    };
-    let length = body.len();
-    format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
-        .into_bytes()
+    ]});
+    match request.starts_with("GET /v1/models?") {
+        true => json_response(200, body),
+        false => json_response(404, "{}"),
+    }
 }
 
 async fn listed_ids(gateway: &Gateway, key: &str) -> Vec<String> {

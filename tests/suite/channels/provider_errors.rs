@@ -2,6 +2,7 @@
 
 use crate::harness::config::{self, channel};
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::http_response::{json_response, typed_response};
 use crate::harness::request::body_of;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator};
 use headgate_protocol::Protocol;
@@ -41,14 +42,9 @@ fn seed(request: &str) -> usize {
     body["seed"].as_u64().unwrap().try_into().unwrap()
 }
 
-fn response(status: u16, media_type: &str, body: &str) -> Vec<u8> {
-    let length = body.len();
-    format!("HTTP/1.1 {status} X\r\ncontent-type: {media_type}\r\ncontent-length: {length}\r\n\r\n{body}").into_bytes()
-}
-
 fn recorded_response(request: &str) -> Vec<u8> {
     let error = &RECORDED[seed(request)];
-    response(error.status, "application/json", &error.body)
+    json_response(error.status, &error.body)
 }
 
 /// First events of streams, and whether they are about the caller's request.
@@ -83,7 +79,7 @@ const EVENTS: &[(&str, bool)] = &[
 
 fn event_response(request: &str) -> Vec<u8> {
     let (data, _) = EVENTS[seed(request)];
-    response(200, "text/event-stream", &format!("data: {data}\n\n"))
+    typed_response(200, "text/event-stream", format!("data: {data}\n\n"))
 }
 
 /// A channel in front of one that serves all requests.
@@ -103,7 +99,7 @@ impl BrokenChannel {
         first["tier"] = 0.into();
         second["tier"] = 1.into();
         config["channels"] = json!({"broken": first, "good": second});
-        config["retries"] = json!({"budget_percent": 100, "min_per_second": 1000});
+        config::with_unlimited_retries(&mut config);
         change(&mut config);
         Self {
             gateway: Gateway::start(&config).await,
@@ -173,7 +169,7 @@ async fn errors_of_a_caller_in_first_events_cool_nothing_down() {
 async fn rows_of_a_channel_decide_before_those_that_are_built_in() {
     fn full(_: &str) -> Vec<u8> {
         let body = r#"{"error":{"message":"The queue of \"m\" is full","code":"QUEUE_FULL"}}"#;
-        response(422, "application/json", body)
+        json_response(422, body)
     }
     for (row, attempts) in [
         (json!({"status": 422, "class": "overloaded"}), 2),
@@ -206,7 +202,8 @@ async fn a_refusal_in_plain_text_reaches_the_caller_in_the_format_of_the_api() {
             (400, "text/html", false),
             (500, "text/plain", false),
         ] {
-            let provider = ScriptedProvider::answering(response(status, media_type, &text)).await;
+            let refusal = typed_response(status, media_type, &text);
+            let provider = ScriptedProvider::answering(refusal).await;
             let gateway = Gateway::start(&config::standard(&provider.url())).await;
             let answer = gateway.ask(&Request::ask(protocol)).await;
             let message = assert_error_body(protocol, &answer, status);

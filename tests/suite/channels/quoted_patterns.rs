@@ -3,7 +3,8 @@
 //! `QUOTED_PATTERN_REQUESTS=1000` runs them at full size, with so many requests for each pattern and shape; they print
 //! their measurements.
 
-use super::confirmations::{chat, chat_response, cool_downs, findings, start, with_status};
+use super::confirmations::{chat, chat_response, cool_downs, findings, start};
+use crate::harness::http_response::json_response;
 use crate::harness::request::{ANN, BOB};
 use crate::harness::{Gateway, Request, eventually};
 use headgate_protocol::error_class::{
@@ -100,10 +101,10 @@ impl QuotingError {
 fn quoting(request: &str) -> Vec<u8> {
     let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
     let Some(text) = body["user"].as_str() else {
-        return with_status(200, &chat_response());
+        return json_response(200, chat_response());
     };
     let error = &ERRORS[usize::try_from(body["seed"].as_u64().unwrap()).unwrap()];
-    with_status(error.status, &error.body(text))
+    json_response(error.status, error.body(text))
 }
 
 /// Sends a request `count` times, over several connections at once.

@@ -1,6 +1,7 @@
 //! Tests of `response_headers`: which of a provider's headers callers get.
 
 use crate::configuration::check::{changed, check};
+use crate::harness::http_response::http_response;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, config};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -37,16 +38,14 @@ const HEADERS: [(&str, &str); 23] = [
     ("openai-version", "2020-10-01"),
 ];
 
-fn response(status: &str, content_type: &str, body: &str) -> Vec<ScriptedResponse> {
-    let mut head = format!("HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\n");
-    head += &format!(
-        "content-length: {}\r\nconnection: keep-alive, x-hop\r\n",
-        body.len()
-    );
+fn response(status: u16, content_type: &str, body: &str) -> Vec<ScriptedResponse> {
+    let mut headers = format!("content-type: {content_type}\r\nconnection: keep-alive, x-hop\r\n");
     for (name, value) in HEADERS {
-        head += &format!("{name}: {value}\r\n");
+        headers += &format!("{name}: {value}\r\n");
     }
-    vec![ScriptedResponse::Send(format!("{head}\r\n{body}").into())]
+    vec![ScriptedResponse::Send(http_response(
+        status, &headers, body,
+    ))]
 }
 
 async fn gateway(provider: &ScriptedProvider, patterns: Value) -> Gateway {
@@ -88,9 +87,9 @@ async fn callers_get_what_is_listed_and_nothing_that_never_reaches_them() {
     ] {
         let gateway = gateway(&provider, patterns.clone()).await;
         for (status, content_type, body, is_stream) in [
-            ("200 OK", "application/json", SUCCESS, false),
-            ("200 OK", "text/event-stream", STREAM, true),
-            ("400 Bad Request", "application/json", ERROR, false),
+            (200, "application/json", SUCCESS, false),
+            (200, "text/event-stream", STREAM, true),
+            (400, "application/json", ERROR, false),
         ] {
             provider.next(response(status, content_type, body));
             let request = match is_stream {
@@ -139,7 +138,7 @@ async fn the_gateways_own_limits_take_precedence_over_those_of_the_provider() {
         .unwrap();
     request.push(json!("rate_limit"));
     let gateway = Gateway::start(&config).await;
-    provider.next(response("200 OK", "application/json", SUCCESS));
+    provider.next(response(200, "application/json", SUCCESS));
     let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
     assert_eq!(
         answer.headers.get("x-ratelimit-limit-requests"),

@@ -5,6 +5,7 @@ use crate::harness::certificates::Authority;
 use crate::harness::closed_port::ClosedPort;
 use crate::harness::config::{CREDENTIALS, channel, route, standard};
 use crate::harness::gateway::folder_with_schemas;
+use crate::harness::http_response::json_response;
 use crate::harness::outbound_proxy::{ProxyBehaviour, RecordingProxy};
 use crate::harness::{ScriptedProvider, ScriptedResponse, Simulator};
 use serde_json::{Value, json};
@@ -138,17 +139,14 @@ async fn a_certificate_that_is_not_trusted_is_reported_as_such() {
 }
 
 /// A provider that has its list of models at `/api/v1/models` alone.
-const LIST_AT_ONE_PATH: fn(&str) -> Vec<u8> = |request| {
-    let (status, body) = match request.starts_with("GET /api/v1/models ") {
-        true => (
-            "200 OK",
+const LIST_AT_ONE_PATH: fn(&str) -> Vec<u8> =
+    |request| match request.starts_with("GET /api/v1/models ") {
+        true => json_response(
+            200,
             r#"{"object":"list","data":[{"id":"sim-large-2026-08"},{"id":"sim-small-2026-08"}]}"#,
         ),
-        false => ("404 Not Found", r#"{"error":{"message":"no such path"}}"#),
+        false => json_response(404, r#"{"error":{"message":"no such path"}}"#),
     };
-    let length = body.len();
-    format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}").into()
-};
 
 // The provider responds while the test waits for the command.
 #[tokio::test(flavor = "multi_thread")]

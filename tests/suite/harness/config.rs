@@ -55,6 +55,11 @@ pub fn without_cool_downs(config: &mut Value) {
     }
 }
 
+/// Gives retries a budget that no test uses up, so that every request may be tried again.
+pub fn with_unlimited_retries(config: &mut Value) {
+    config["retries"] = json!({"budget_percent": 100, "min_per_second": 1000});
+}
+
 /// The route with this name.
 pub fn route<'c>(config: &'c mut Value, name: &str) -> &'c mut Value {
     let routes = config["routes"].as_array_mut().unwrap();

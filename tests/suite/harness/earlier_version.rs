@@ -4,9 +4,10 @@ use super::config::sha256;
 use super::folder::Folder;
 use super::free_port::free_port;
 use super::gateway::folder_with_schemas;
+use super::http_response::{http_response, json_response};
 use super::receiver::Receiver;
 use super::request::{ANN, BOB, OPERATOR};
-use super::service::{CONTINUE, json_response};
+use super::service::CONTINUE;
 use super::{Gateway, RedisServer, Request, ScriptedProvider, ScriptedResponse};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -68,7 +69,7 @@ impl EarlierState {
     /// A gateway on the state of one that was killed this long ago.
     pub async fn open(store: SharedStore, age: Duration) -> Self {
         let receiver = Receiver::responding("200 OK").await;
-        let service = ScriptedResponse::Send(json_response(CONTINUE));
+        let service = ScriptedResponse::Send(json_response(200, CONTINUE));
         Self::start(store, Some(age), receiver, service).await
     }
 
@@ -300,10 +301,10 @@ fn versions() -> PathBuf {
 /// A receiver that refuses events, those at `/dead` for good.
 fn refuse_event(event: &str) -> Vec<u8> {
     let status = match event.starts_with("POST /dead ") {
-        true => "410 Gone",
-        false => "500 Internal Server Error",
+        true => 410,
+        false => 500,
     };
-    format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").into()
+    http_response(status, "", "")
 }
 
 /// The provider: each create gets the response of the fixture, each task has succeeded, and every other id exists.
@@ -321,10 +322,11 @@ fn respond(request: &str) -> Vec<u8> {
         let padding = " ".repeat(padding.unwrap_or(0) as usize);
         return match entry.map(|entry| &entry["provider"]) {
             Some(Value::Null) => Vec::new(),
-            Some(Value::String(text)) => json_response(text),
-            Some(body) => json_response(&format!("{body}{padding}")),
+            Some(Value::String(text)) => json_response(200, text),
+            Some(body) => json_response(200, format!("{body}{padding}")),
             None => json_response(
-                &json!({"created": 1, "data": [{"b64_json": "iVBORw0KGgo="}]}).to_string(),
+                200,
+                json!({"created": 1, "data": [{"b64_json": "iVBORw0KGgo="}]}),
             ),
         };
     }
@@ -337,5 +339,5 @@ fn respond(request: &str) -> Vec<u8> {
     } else {
         json!({"id": id, "object": "response", "status": "completed", "output": []})
     };
-    json_response(&body.to_string())
+    json_response(200, body)
 }

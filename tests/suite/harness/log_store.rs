@@ -1,6 +1,7 @@
 //! A server that takes what is put or posted: a bucket or a collector that obeys the test.
 
 use super::eventually;
+use super::http_response::http_response;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -131,9 +132,8 @@ async fn serve(
         if status == 200 {
             received.lock().unwrap().by_path.insert(path, content);
         }
-        let response =
-            format!("HTTP/1.1 {status} Scripted\r\nETag: \"1\"\r\nContent-Length: 0\r\n\r\n");
-        stream.write_all(response.as_bytes()).await.ok()?;
+        let response = http_response(status, "ETag: \"1\"\r\n", "");
+        stream.write_all(&response).await.ok()?;
     }
 }
 

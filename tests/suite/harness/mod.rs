@@ -23,6 +23,7 @@ pub mod hostile_urls;
 pub mod http2;
 pub mod http2_frames;
 pub mod http2_provider;
+pub mod http_response;
 pub mod images;
 pub mod issuance;
 pub mod log_store;
@@ -41,6 +42,7 @@ pub mod prometheus;
 pub mod receiver;
 #[path = "../../../crates/state/src/tests/redis_server.rs"]
 pub mod redis_server;
+pub mod repetitions;
 pub mod request;
 pub mod s3;
 pub mod scripted;

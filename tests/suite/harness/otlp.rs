@@ -1,6 +1,7 @@
 //! A collector that receives OTLP over HTTP, and what it reads of it. Its messages are not those of the program.
 
-use super::{ScriptedProvider, ScriptedResponse, eventually};
+use super::http_response::typed_response;
+use super::{ScriptedProvider, eventually};
 use prost::{Message, Oneof};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -108,16 +109,7 @@ pub fn partial_success(refused: i64, reason: &str) -> Vec<u8> {
         }),
     }
     .encode_to_vec();
-    let length = body.len();
-    let mut response = format!("HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: {length}\r\n\r\n").into_bytes();
-    response.extend(body);
-    response
-}
-
-/// A script: responds with this status line, and with the header fields after it.
-pub fn respond(head: &str) -> Vec<ScriptedResponse> {
-    let response = format!("HTTP/1.1 {head}\r\nContent-Length: 0\r\n\r\n");
-    vec![ScriptedResponse::Send(response.into())]
+    typed_response(200, "application/x-protobuf", body)
 }
 
 fn spans_of(export: &[u8]) -> Vec<ReceivedSpan> {

@@ -1,5 +1,6 @@
 //! A service that filters call, and the routes that call it.
 
+use super::http_response::json_response;
 use super::{Gateway, PROTOCOLS, ScriptedProvider, ScriptedResponse, config};
 use serde_json::{Value, json};
 
@@ -12,24 +13,19 @@ pub const SERVICE_KEY: &str = "sk-service-canary-31e0";
 pub const CONTINUE: &str = r#"{"action":"continue"}"#;
 pub const DENY: &str = r#"{"action":"deny","message":"not here"}"#;
 
-/// A response with this JSON.
-pub fn json_response(body: &str) -> Vec<u8> {
-    let length = body.len();
-    format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}").into()
-}
-
 /// A script: responds with this JSON.
 pub fn respond(body: &str) -> Vec<ScriptedResponse> {
-    vec![ScriptedResponse::Send(json_response(body))]
+    vec![ScriptedResponse::Send(json_response(200, body))]
 }
 
 /// Denies what has [`FORBIDDEN`].
 pub fn moderate(request: &str) -> Vec<u8> {
     let (_, body) = request.split_once("\r\n\r\n").unwrap();
-    json_response(match body.contains(FORBIDDEN) {
+    let decision = match body.contains(FORBIDDEN) {
         true => DENY,
         false => CONTINUE,
-    })
+    };
+    json_response(200, decision)
 }
 
 /// A service that denies [`FORBIDDEN`].

@@ -1,8 +1,9 @@
 //! A server that issues numbered tokens, and a provider that takes those that are valid.
 
 use super::ScriptedProvider;
+use super::http_response::json_response;
 use super::scripted::ScriptedResponse;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -87,14 +88,14 @@ impl IssuedTokens {
         if self.is_down.load(Ordering::Relaxed) {
             let body =
                 json!({"error": "temporarily_unavailable", "error_description": "Try later."});
-            return response(503, &body);
+            return json_response(503, body);
         }
         let seconds = self.lifetime_seconds.load(Ordering::Relaxed);
         let mut expiries = self.expiries.lock().unwrap();
         expiries.push(Instant::now() + Duration::from_secs(seconds));
         let token = format!("{TOKEN}-{}", expiries.len());
         let body = json!({"access_token": token, "token_type": "Bearer", "expires_in": seconds});
-        response(200, &body)
+        json_response(200, body)
     }
 
     fn take(&self, request: &str) -> Vec<u8> {
@@ -108,23 +109,17 @@ impl IssuedTokens {
         if expiry.is_none_or(|expiry| *expiry <= Instant::now()) {
             self.refused.fetch_add(1, Ordering::Relaxed);
             let error = json!({"message": "The token has expired.", "code": "invalid_token"});
-            return response(401, &json!({"error": error}));
+            return json_response(401, json!({"error": error}));
         }
         let message = json!({"role": "assistant", "content": format!("You sent {sent}.")});
         let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
-        response(
+        json_response(
             200,
-            &json!({
+            json!({
                 "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "provider-large",
                 "choices": [choice],
                 "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
             }),
         )
     }
-}
-
-fn response(status: u16, body: &Value) -> Vec<u8> {
-    let body = body.to_string();
-    let length = body.len();
-    format!("HTTP/1.1 {status} Status\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}").into()
 }

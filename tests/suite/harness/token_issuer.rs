@@ -1,6 +1,6 @@
 //! An issuer of tokens: its keys, the server that publishes them, and the gateway that trusts it.
 
-use super::service::json_response;
+use super::http_response::{http_response, json_response};
 use super::{Gateway, ScriptedProvider, ScriptedResponse, Simulator, config};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -161,8 +161,8 @@ impl FakeIssuer {
         let published = Arc::<Mutex<Option<String>>>::default();
         let body = published.clone();
         let respond = move |_: &str| match &*body.lock().unwrap() {
-            Some(body) => json_response(body),
-            None => b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n".to_vec(),
+            Some(body) => json_response(200, body),
+            None => http_response(503, "", ""),
         };
         Self {
             server: ScriptedProvider::start(vec![ScriptedResponse::Call(Arc::new(respond))]).await,

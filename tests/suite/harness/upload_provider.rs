@@ -1,5 +1,6 @@
 //! A provider with HTTP/1.1 or HTTP/2 that counts and checks large bodies without buffering them.
 
+use super::http_response::json_response;
 use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream};
@@ -252,10 +253,8 @@ async fn read_exactly(
 }
 
 async fn respond(stream: &mut BufReader<TcpStream>, status: u16) -> Option<()> {
-    let response = format!(
-        "HTTP/1.1 {status} Any\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}"
-    );
-    stream.write_all(response.as_bytes()).await.ok()
+    let response = json_response(status, "{}");
+    stream.write_all(&response).await.ok()
 }
 
 async fn serve_http2(stream: TcpStream, receiver: Receiver) {

@@ -1,5 +1,6 @@
 //! Tests of responses to image edits: completed, streamed, and never charged twice.
 
+use crate::harness::http_response::{http_response, json_response, typed_response};
 use crate::harness::images::{FIELDS, PATH, form, image_config, json_body};
 use crate::harness::{
     Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse, eventually,
@@ -198,8 +199,8 @@ async fn a_response_without_images_is_an_error_and_is_not_requested_again() {
         ),
         ("text/html", "<p>", "invalid_upstream_response"),
     ] {
-        let headers = format!("content-type: {content_type}\r\n");
-        let provider = ScriptedProvider::answering(answering("200 OK", &headers, body)).await;
+        let response = typed_response(200, content_type, body);
+        let provider = ScriptedProvider::answering(response).await;
         let mut config = image_config(&simulator, "", json!({}));
         config["channels"]["images"]["base_url"] = json!(provider.url());
         let gateway = Gateway::start(&config).await;
@@ -214,8 +215,7 @@ async fn a_response_without_images_is_an_error_and_is_not_requested_again() {
     }
     // A response that callers can parse is forwarded, even if it is not strict JSON: it was paid for.
     let twice = "{\"created\":1,\"created\":2,\"data\":[{\"b64_json\":\"aW1n\"}]}";
-    let headers = "content-type: application/json\r\n";
-    let provider = ScriptedProvider::answering(answering("200 OK", headers, twice)).await;
+    let provider = ScriptedProvider::answering(json_response(200, twice)).await;
     let mut config = image_config(&simulator, "", json!({}));
     config["channels"]["images"]["base_url"] = json!(provider.url());
     let gateway = Gateway::start(&config).await;
@@ -226,21 +226,9 @@ async fn a_response_without_images_is_an_error_and_is_not_requested_again() {
 }
 
 /// A response with images at these URLs.
-fn naming(urls: &[String]) -> String {
+fn naming(urls: &[String]) -> Vec<u8> {
     let data: Vec<Value> = urls.iter().map(|url| json!({"url": url})).collect();
-    answering(
-        "200 OK",
-        "content-type: application/json\r\n",
-        json!({"created": 1, "data": data}).to_string(),
-    )
-}
-
-fn answering(status: &str, headers: &str, body: impl AsRef<str>) -> String {
-    let body = body.as_ref();
-    format!(
-        "HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n{body}",
-        body.len()
-    )
+    json_response(200, json!({"created": 1, "data": data}))
 }
 
 const IMAGE: &str = "content-type: image/webp\r\n";
@@ -262,9 +250,9 @@ async fn asked_for(format: &str, urls: &[String], allow: Value) -> (Gateway, Who
 
 #[tokio::test]
 async fn images_that_a_provider_only_names_are_fetched_for_callers_who_want_them_in_the_answer() {
-    let media = ScriptedProvider::answering(answering("200 OK", IMAGE, "first")).await;
-    let redirecting = ScriptedProvider::answering(answering(
-        "302 Found",
+    let media = ScriptedProvider::answering(http_response(200, IMAGE, "first")).await;
+    let redirecting = ScriptedProvider::answering(http_response(
+        302,
         &format!("location: http://{}/b?c\r\n", media.address),
         "",
     ))
@@ -304,11 +292,9 @@ async fn images_that_a_provider_only_names_are_fetched_for_callers_who_want_them
 
 #[tokio::test]
 async fn an_image_that_may_not_or_cannot_be_fetched_stays_where_it_is_and_the_answer_goes_out() {
-    let media = ScriptedProvider::answering(answering("200 OK", IMAGE, "image")).await;
-    let page =
-        ScriptedProvider::answering(answering("200 OK", "content-type: text/html\r\n", "<p>"))
-            .await;
-    let missing = ScriptedProvider::answering(answering("404 Not Found", IMAGE, "")).await;
+    let media = ScriptedProvider::answering(http_response(200, IMAGE, "image")).await;
+    let page = ScriptedProvider::answering(typed_response(200, "text/html", "<p>")).await;
+    let missing = ScriptedProvider::answering(http_response(404, IMAGE, "")).await;
     let large = ScriptedProvider::answering(format!(
         "HTTP/1.1 200 OK\r\n{IMAGE}content-length: 60000000\r\n\r\n"
     ))
@@ -321,14 +307,12 @@ async fn an_image_that_may_not_or_cannot_be_fetched_stays_where_it_is_and_the_an
     ])
     .await;
     let inside = format!("location: http://{}/\r\n", media.address);
-    let redirecting = ScriptedProvider::answering(answering("302 Found", &inside, "")).await;
+    let redirecting = ScriptedProvider::answering(http_response(302, &inside, "")).await;
     let circle = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let to_itself = format!("location: http://{}/\r\n", circle.local_addr().unwrap());
     let circle = ScriptedProvider::on(
         circle,
-        vec![ScriptedResponse::Send(
-            answering("302 Found", &to_itself, "").into(),
-        )],
+        vec![ScriptedResponse::Send(http_response(302, &to_itself, ""))],
     );
     let at = |server: &ScriptedProvider| server.address.to_string();
     for (server, allow, reason) in [

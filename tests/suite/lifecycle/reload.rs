@@ -4,6 +4,7 @@
 
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
+use crate::harness::repetitions::repetitions;
 use crate::harness::{Gateway, PROTOCOLS, Request, Simulator, TestSetup, config, eventually};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -17,8 +18,7 @@ const STREAMS: usize = 50;
 
 #[tokio::test]
 async fn two_hundred_reloads_under_load_lose_nothing() {
-    let reloads = std::env::var("HEADGATE_RELOADS");
-    let reloads: u64 = reloads.map_or(200, |reloads| reloads.parse().unwrap());
+    let reloads = repetitions("HEADGATE_RELOADS", 200);
     let simulator = Simulator::start().await;
     let mut config = config::standard(&simulator.url());
     let gateway = Arc::new(Gateway::start(&config).await);

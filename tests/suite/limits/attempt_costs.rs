@@ -2,9 +2,9 @@
 //! change.
 
 use super::budgets::{NANOS, OUTPUT, OUTPUT_COST, budget_config, chat, key, left};
+use crate::harness::http_response::json_response;
 use crate::harness::scripted::ScriptedProvider;
 use crate::harness::scripted::ScriptedResponse::{Close, Send};
-use crate::harness::service::json_response;
 use crate::harness::{Gateway, Request, Simulator, config, eventually};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -66,8 +66,6 @@ async fn an_attempt_that_failed_before_another_channel_served_costs_what_is_know
         let bytes = request.body.as_ref().unwrap().len() as u64;
         bytes.div_ceil(4) * INPUT_NANOS
     };
-    let unavailable =
-        b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
     let cut_off =
         b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{\"id\":";
     let (whole, stream) = (small(false), small(true));
@@ -76,16 +74,16 @@ async fn an_attempt_that_failed_before_another_channel_served_costs_what_is_know
         (
             "an error with usage",
             &whole,
-            vec![Send(json_response(&failure))],
+            vec![Send(json_response(200, failure))],
             reported,
         ),
         (
             "an error without usage",
             &whole,
-            vec![Send(json_response(free))],
+            vec![Send(json_response(200, free))],
             0,
         ),
-        ("a 503", &whole, vec![Send(unavailable.to_vec())], 0),
+        ("a 503", &whole, vec![Send(json_response(503, "{}"))], 0),
         ("no response", &whole, vec![Close], input),
         (
             "a response that is cut off",
@@ -149,7 +147,7 @@ async fn a_retry_that_the_budget_does_not_cover_is_refused() {
     };
     for (budget, status) in [(bound + reported, 200), (bound + reported - 1, 429)] {
         let gateway = Gateway::start(&two_channels(&first.url(), &simulator, budget)).await;
-        first.next(vec![Send(json_response(&failure.to_string()))]);
+        first.next(vec![Send(json_response(200, &failure))]);
         let response = gateway.ask(&small(false)).await;
         assert_eq!(response.status, status, "{}", response.text());
         assert!(left(&gateway, 0).await <= budget - reported);

@@ -3,6 +3,7 @@
 //! `HEADGATE_DISCONNECTS=10 cargo test --test suite limits::client_disconnects -- --nocapture` tries each state more often.
 
 use crate::harness::connection::StreamPiece;
+use crate::harness::repetitions::repetitions;
 use crate::harness::upload_provider::Plan;
 use crate::harness::upload_world::{CALLERS, Caller, MIB, UploadWorld, head, write};
 use crate::harness::{PROTOCOLS, Request, TestSetup, eventually, monotonic_millis};
@@ -38,8 +39,7 @@ enum DisconnectMethod {
 
 #[tokio::test]
 async fn a_caller_that_leaves_ends_the_providers_work_at_once() {
-    let rounds = std::env::var("HEADGATE_DISCONNECTS");
-    let rounds: usize = rounds.map_or(1, |rounds| rounds.parse().unwrap());
+    let rounds = repetitions("HEADGATE_DISCONNECTS", 1);
     let world = TestSetup::start().await;
     let mut noticed = Vec::new();
     for protocol in PROTOCOLS.repeat(rounds) {

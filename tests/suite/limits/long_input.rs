@@ -1,7 +1,7 @@
 //! Tests of budgets whose models have prices of a long input: what is reserved, and what is settled.
 
 use super::budgets::{NANOS, budget_config, key};
-use crate::harness::service::json_response;
+use crate::harness::http_response::json_response;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn response(usage: &Value) -> ScriptedResponse {
     if !usage.is_null() {
         body["usage"] = usage.clone();
     }
-    ScriptedResponse::Send(json_response(&body.to_string()))
+    ScriptedResponse::Send(json_response(200, body))
 }
 
 /// A request with so many bytes of a prompt, each of which may be a token.

@@ -1,6 +1,6 @@
 //! Tests of what a request is charged whose end nobody waited for.
 
-use crate::harness::service::json_response;
+use crate::harness::http_response::json_response;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, config, eventually};
 use headgate_protocol::Protocol;
 use serde_json::json;
@@ -21,7 +21,7 @@ fn completion() -> Vec<u8> {
     let choice = json!({"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"});
     let usage = json!({"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2});
     let body = json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage});
-    json_response(&body.to_string())
+    json_response(200, body)
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use super::budgets::{NANOS, budget_config, chat, key};
 use crate::harness::config::{CREDENTIALS, channel, without_cool_downs};
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::forms::form;
-use crate::harness::service::json_response;
+use crate::harness::http_response::json_response;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ fn whole_with(text: &str, usage: &Value) -> Vec<ScriptedResponse> {
     if !usage.is_null() {
         body["usage"] = usage.clone();
     }
-    vec![ScriptedResponse::Send(json_response(&body.to_string()))]
+    vec![ScriptedResponse::Send(json_response(200, body))]
 }
 
 fn event(delta: &Value, finish: &Value) -> String {
@@ -222,7 +222,7 @@ async fn comments_and_pings_of_a_stream_that_breaks_off_cost_nothing() {
 async fn a_whole_response_that_its_caller_leaves_costs_what_was_reserved() {
     let message = json!({"role": "assistant", "content": "one ".repeat(100_000)});
     let body = json!({"id": "c1", "object": "chat.completion", "choices": [{"message": message}]});
-    let mut sent = json_response(&body.to_string());
+    let mut sent = json_response(200, body);
     sent.truncate(sent.len() - 100);
     let acts = vec![ScriptedResponse::Send(sent), ScriptedResponse::Hang];
     let (gateway, _provider) = gateway(acts).await;
@@ -239,7 +239,7 @@ async fn a_whole_response_that_its_caller_leaves_costs_what_was_reserved() {
 #[tokio::test]
 async fn sound_whose_length_nobody_knows_is_refused_and_reported_cost_is_always_settled() {
     let report = json!({"text": "hi", "usage": {"type": "duration", "seconds": 600}});
-    let body = json_response(&report.to_string());
+    let body = json_response(200, report);
     let provider = ScriptedProvider::start(vec![ScriptedResponse::Send(body)]).await;
     let mut config = budget_config(&provider.url(), &json!("memory"), 1, BUDGET);
     config["prices"] = json!({"models": {"demo-large": {"audio_minute": 0.1}}});

@@ -2,6 +2,7 @@
 
 use crate::harness::free_port::free_port;
 use crate::harness::hostile_urls::Decoy;
+use crate::harness::http_response::{http_response, json_response};
 use crate::harness::images::{self, image_config, json_body};
 use crate::harness::media::{create_with, media_config};
 use crate::harness::name_server::NameServer;
@@ -27,18 +28,10 @@ fn without_exceptions(config: &mut Value, names: &NameServer) {
     config["server"]["dns"] = json!({"servers": [names.address.to_string()]});
 }
 
-fn ok(body: &Value) -> String {
-    let body = body.to_string();
-    format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    )
-}
-
 /// A provider that takes creates of both families and opens no URL.
 async fn provider_of_videos() -> ScriptedProvider {
     let create = json!({"id": "t-1", "request_id": "r", "output": {"task_id": "t-1", "task_status": "PENDING"}});
-    ScriptedProvider::answering(ok(&create)).await
+    ScriptedProvider::answering(json_response(200, create)).await
 }
 
 #[tokio::test]
@@ -99,7 +92,8 @@ async fn urls_of_media_are_passed_to_the_provider_or_refused_and_never_opened() 
 /// A gateway whose provider of images responds with `url` to the next request.
 async fn gateway_of_images(names: &NameServer, allow: &[String]) -> (ScriptedProvider, Gateway) {
     let simulator = Simulator::start().await;
-    let provider = ScriptedProvider::answering(ok(&json!({"created": 1, "data": []}))).await;
+    let provider =
+        ScriptedProvider::answering(json_response(200, json!({"created": 1, "data": []}))).await;
     let mut config = image_config(&simulator, "", json!({"body": "json"}));
     without_exceptions(&mut config, names);
     config["egress"] = json!({"allow": allow});
@@ -116,8 +110,8 @@ async fn images_at_urls_that_lead_inside_are_not_fetched() {
     let (provider, gateway) = gateway_of_images(&names, &[]).await;
     let urls = decoy.urls();
     for url in &urls {
-        let named = ok(&json!({"created": 1, "data": [{"url": url}]}));
-        provider.next(vec![ScriptedResponse::Send(named.into())]);
+        let named = json_response(200, json!({"created": 1, "data": [{"url": url}]}));
+        provider.next(vec![ScriptedResponse::Send(named)]);
         let response = gateway
             .ask(&Request::post(images::PATH, json_body().to_string()))
             .await;
@@ -156,14 +150,13 @@ async fn a_redirect_to_the_inside_is_not_followed() {
         format!("https://inside.test:{}/x", decoy.port),
         format!("//127.0.0.1:{}/x", decoy.port),
     ] {
-        let redirect =
-            format!("HTTP/1.1 302 Found\r\nlocation: {target}\r\ncontent-length: 0\r\n\r\n");
+        let redirect = http_response(302, &format!("Location: {target}\r\n"), "");
         let redirecting = ScriptedProvider::answering(redirect).await;
         let allowed = redirecting.address.to_string();
         let (provider, gateway) = gateway_of_images(&names, std::slice::from_ref(&allowed)).await;
         let url = format!("http://{allowed}/a.png");
-        let named = ok(&json!({"created": 1, "data": [{"url": url}]}));
-        provider.next(vec![ScriptedResponse::Send(named.into())]);
+        let named = json_response(200, json!({"created": 1, "data": [{"url": url}]}));
+        provider.next(vec![ScriptedResponse::Send(named)]);
         let response = gateway
             .ask(&Request::post(images::PATH, json_body().to_string()))
             .await;
@@ -180,19 +173,18 @@ async fn a_name_that_leads_inside_after_a_redirect_is_resolved_and_checked_again
     let url = format!("http://rebind.test:{}/a.png", decoy.port);
     let listener = TcpListener::bind(("127.0.0.2", decoy.port)).await.unwrap();
     let changed = Arc::new(Notify::new());
-    let redirect =
-        format!("HTTP/1.1 302 Found\r\nlocation: {url}?again\r\ncontent-length: 0\r\n\r\n");
+    let redirect = http_response(302, &format!("Location: {url}?again\r\n"), "");
     let redirecting = ScriptedProvider::on(
         listener,
         vec![
             ScriptedResponse::WaitFor(changed.clone()),
-            ScriptedResponse::Send(redirect.into()),
+            ScriptedResponse::Send(redirect),
             ScriptedResponse::Close,
         ],
     );
     let (provider, gateway) = gateway_of_images(&names, &["127.0.0.2/32".to_owned()]).await;
-    let named = ok(&json!({"created": 1, "data": [{"url": url}]}));
-    provider.next(vec![ScriptedResponse::Send(named.into())]);
+    let named = json_response(200, json!({"created": 1, "data": [{"url": url}]}));
+    provider.next(vec![ScriptedResponse::Send(named)]);
     let request = Request::post(images::PATH, json_body().to_string());
     let rebind = async {
         eventually("the first request", async || {

@@ -1,6 +1,7 @@
 //! Tests of image edits whose images become URLs of the media store: those of responses, and those of requests.
 
 use crate::harness::gateway::folder_with_schemas;
+use crate::harness::http_response::json_response;
 use crate::harness::images::{FIELDS, PATH, PNG, form, image_config, json_body};
 use crate::harness::media::{data_uri, file, path_of_url, public_images};
 use crate::harness::process::BINARY;
@@ -19,14 +20,6 @@ fn edit_for_urls() -> Value {
 
 fn ask_for(body: &Value) -> Request {
     Request::post(PATH, body.to_string())
-}
-
-/// A whole response of a provider.
-fn response_with(body: &str) -> String {
-    let length = body.len();
-    format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
-    )
 }
 
 async fn download(gateway: &Gateway, url: &Value) -> WholeResponse {
@@ -80,7 +73,7 @@ async fn everything_but_the_images_stays_byte_for_byte() {
         r#"{{ "data" : [ {{"revised_prompt":"a \"gate\"", "b64_json":"{}"}} , {{"b64_json":"{png}","x" : null}}],{rest}"#,
         png.replace('/', r"\/"),
     );
-    let provider = ScriptedProvider::answering(response_with(&response)).await;
+    let provider = ScriptedProvider::answering(json_response(200, response)).await;
     let mut config = public_images(&simulator, "", json!({}));
     config["channels"]["images"]["base_url"] = json!(provider.url());
     let gateway = Gateway::start(&config).await;
@@ -114,7 +107,7 @@ async fn an_image_that_cannot_be_stored_is_delivered_as_base64() {
         (format!(r#"[{good},{{"b64_json":"aGVsbG8="}}]"#), true),
         (format!(r#"[{good},{{"b64_json":"{png}A"}}]"#), true),
     ] {
-        let response = response_with(&format!(r#"{{"data":{data}}}"#));
+        let response = json_response(200, format!(r#"{{"data":{data}}}"#));
         let provider = ScriptedProvider::answering(response).await;
         let mut config = public_images(&simulator, "", json!({}));
         config["channels"]["images"]["base_url"] = json!(provider.url());

@@ -4,6 +4,7 @@
 
 use crate::harness::config::CREDENTIALS;
 use crate::harness::gateway::Metrics;
+use crate::harness::repetitions::repetitions;
 use crate::harness::request::{ANN, BOB};
 use crate::harness::{PROTOCOLS, Request, TestSetup, body_of, eventually};
 use chrono::{DateTime, Utc};
@@ -16,8 +17,7 @@ const NAMES_EACH: usize = PROTOCOLS.len() + 4;
 
 #[tokio::test]
 async fn made_up_names_make_no_new_series() {
-    let names = std::env::var("HEADGATE_NAMES");
-    let names: usize = names.map_or(2_100, |names| names.parse().unwrap());
+    let names = repetitions("HEADGATE_NAMES", 2_100);
     let world = TestSetup::start().await;
     assert_eq!(world.ask(&Request::ask(Protocol::Chat)).await.status, 200);
     exercise(&world, 0).await;

@@ -1,11 +1,11 @@
 //! Tests of the charges in usage by day: after a mixed load with failures they are what budgets have used, to the last billionth.
 
 use crate::harness::config::{caller, channel, route, sha256, without_cool_downs};
+use crate::harness::http_response::json_response;
 use crate::harness::paid::unsettled_creates;
 use crate::harness::patient_redis::patient_redis;
 use crate::harness::process::BINARY;
 use crate::harness::request::{ANN, BOB};
-use crate::harness::service::json_response;
 use crate::harness::state_file::StateFile;
 use crate::harness::vendors::vendors;
 use crate::harness::video::{GENERIC, create_body, id_of, video_config};
@@ -372,7 +372,7 @@ async fn the_charges_of_a_mixed_load_are_what_budgets_have_used_in_every_store()
     let message = json!({"role": "assistant", "content": "one two three"});
     let body = json!({"id": "c1", "object": "chat.completion", "created": 1, "model": "m", "usage": usage,
         "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
-    let acts = vec![ScriptedResponse::Send(json_response(&body.to_string()))];
+    let acts = vec![ScriptedResponse::Send(json_response(200, body))];
     let impossible = ScriptedProvider::start(acts).await;
     let file = StateFile::new();
     for (state, count) in [

@@ -1,6 +1,7 @@
 //! Tests of what requests cost: in the access log and in the metric, for tokens, images and videos.
 
 use crate::harness::caching::{caching_config, outcome};
+use crate::harness::http_response::{json_response, typed_response};
 use crate::harness::images::{self, image_config, json_body};
 use crate::harness::paid::CreateShape;
 use crate::harness::video::{self, FAMILY_A, FAMILY_B, GENERIC, video_config};
@@ -12,13 +13,6 @@ use serde_json::{Value, json};
 
 const COST: &str = "headgate_cost_total";
 const UNPRICED: &str = "headgate_unpriced_requests_total";
-
-fn response(content_type: &str, body: &str) -> String {
-    let length = body.len();
-    format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
-}
 
 /// 60 tokens of input, 30 from the cache, 10 to the cache; 30 of output, 20 of reasoning.
 fn usage(protocol: Protocol) -> Value {
@@ -36,7 +30,7 @@ fn usage(protocol: Protocol) -> Value {
 }
 
 /// A response with this usage, as JSON or as a stream.
-fn answer(protocol: Protocol, is_stream: bool) -> String {
+fn answer(protocol: Protocol, is_stream: bool) -> Vec<u8> {
     let usage = usage(protocol);
     let whole = match protocol {
         Protocol::Chat => json!({"object": "chat.completion", "choices": [], "usage": usage}),
@@ -44,7 +38,7 @@ fn answer(protocol: Protocol, is_stream: bool) -> String {
         _ => json!({"object": "response", "id": "resp_1", "usage": usage}),
     };
     if !is_stream {
-        return response("application/json", &whole.to_string());
+        return json_response(200, whole);
     }
     let body = match protocol {
         Protocol::Chat => format!("data: {whole}\n\ndata: [DONE]\n\n"),
@@ -60,7 +54,7 @@ fn answer(protocol: Protocol, is_stream: bool) -> String {
             format!("event: response.completed\ndata: {event}\n\n")
         }
     };
-    response("text/event-stream", &body)
+    typed_response(200, "text/event-stream", body)
 }
 
 fn request(protocol: Protocol, is_stream: bool) -> Request {
@@ -222,8 +216,8 @@ async fn usage_that_cannot_be_true_is_neither_counted_nor_billed() {
             false,
         ),
     ] {
-        let body = json!({"id": "c", "object": "chat.completion", "usage": usage}).to_string();
-        let provider = ScriptedProvider::answering(response("application/json", &body)).await;
+        let body = json!({"id": "c", "object": "chat.completion", "usage": usage});
+        let provider = ScriptedProvider::answering(json_response(200, body)).await;
         let mut config = config::standard(&provider.url());
         config["prices"] = json!({"models": {"*": {"input": 1, "output": 1}}});
         let gateway = Gateway::start(&config).await;

@@ -2,6 +2,7 @@
 
 use crate::harness::certificates::Authority;
 use crate::harness::gateway::folder_with_schemas;
+use crate::harness::http_response::http_response;
 use crate::harness::request::ANN;
 use crate::harness::video::{FAMILY_B, GENERIC, ask, create, id_of, video_config};
 use crate::harness::{
@@ -16,11 +17,9 @@ const FIELD_BYTES_MAX: usize = 1024;
 const SHORT_BYTES_MAX: usize = 256;
 
 /// A provider's JSON response with these header lines.
-fn response(status: &str, headers: &str, body: &str) -> String {
-    let length = body.len();
-    format!(
-        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
-    )
+fn response(status: u16, headers: &str, body: &str) -> Vec<u8> {
+    let headers = format!("Content-Type: application/json\r\n{headers}");
+    http_response(status, &headers, body)
 }
 
 async fn before(provider: &ScriptedProvider) -> Gateway {
@@ -138,14 +137,12 @@ async fn no_field_of_a_line_is_longer_than_its_bound() {
 async fn what_a_provider_supplies_is_bounded_too() {
     let long = "r".repeat(20_000);
     let ok = response(
-        "200 OK",
+        200,
         &format!("x-request-id: {long}\r\n"),
         &format!("{{\"id\":\"resp_{long}\",\"object\":\"response\"}}"),
     );
-    let foreign = format!(
-        "HTTP/1.1 502 Bad\r\nContent-Type: text/html\r\nx-request-id: {long}\r\nContent-Length: {}\r\n\r\n{long}",
-        long.len()
-    );
+    let headers = format!("Content-Type: text/html\r\nx-request-id: {long}\r\n");
+    let foreign = http_response(502, &headers, &long);
     for answer in [ok, foreign] {
         let gateway = before(&ScriptedProvider::answering(answer).await).await;
         gateway.ask(&Request::ask(Protocol::Responses)).await;
@@ -232,49 +229,29 @@ async fn a_providers_request_id_is_logged_whatever_its_header_and_outcome() {
     let error = json!({"type": "error", "error": {"type": "invalid_request_error", "message": "m"}, "request_id": "req_body"}).to_string();
     let refused = json!({"error": {"message": "no", "type": "invalid_request_error"}}).to_string();
     for (status, headers, body, expected) in [
-        ("200 OK", "x-request-id: req_1\r\n", &chat, json!("req_1")),
-        ("200 OK", "request-id: req_2\r\n", &chat, json!("req_2")),
+        (200, "x-request-id: req_1\r\n", &chat, json!("req_1")),
+        (200, "request-id: req_2\r\n", &chat, json!("req_2")),
+        (200, "x-amzn-requestid: aws-3\r\n", &chat, json!("aws-3")),
+        (200, "apim-request-id: az-4\r\n", &chat, json!("az-4")),
+        (200, "x-tt-logid: tt-5\r\n", &chat, json!("tt-5")),
+        (200, "cf-ray: ray-6\r\n", &chat, json!("ray-6")),
         (
-            "200 OK",
-            "x-amzn-requestid: aws-3\r\n",
-            &chat,
-            json!("aws-3"),
-        ),
-        ("200 OK", "apim-request-id: az-4\r\n", &chat, json!("az-4")),
-        ("200 OK", "x-tt-logid: tt-5\r\n", &chat, json!("tt-5")),
-        ("200 OK", "cf-ray: ray-6\r\n", &chat, json!("ray-6")),
-        (
-            "200 OK",
+            200,
             "cf-ray: ray-7\r\nx-request-id: req_7\r\n",
             &chat,
             json!("req_7"),
         ),
         (
-            "200 OK",
+            200,
             "x-request-id: \r\ncf-ray: ray-8\r\n",
             &chat,
             json!("ray-8"),
         ),
-        ("200 OK", "", &chat, Value::Null),
-        (
-            "400 Bad",
-            "x-request-id: req_9\r\n",
-            &refused,
-            json!("req_9"),
-        ),
-        ("400 Bad", "", &error, json!("req_body")),
-        (
-            "401 No",
-            "x-request-id: req_10\r\n",
-            &refused,
-            json!("req_10"),
-        ),
-        (
-            "503 No",
-            "x-request-id: req_11\r\n",
-            &refused,
-            json!("req_11"),
-        ),
+        (200, "", &chat, Value::Null),
+        (400, "x-request-id: req_9\r\n", &refused, json!("req_9")),
+        (400, "", &error, json!("req_body")),
+        (401, "x-request-id: req_10\r\n", &refused, json!("req_10")),
+        (503, "x-request-id: req_11\r\n", &refused, json!("req_11")),
     ] {
         let gateway =
             before(&ScriptedProvider::answering(response(status, headers, body)).await).await;
@@ -291,8 +268,7 @@ async fn a_providers_request_id_is_logged_whatever_its_header_and_outcome() {
 async fn an_attempt_that_failed_is_logged_with_the_providers_request_id() {
     let refused = json!({"error": {"message": "no", "type": "server_error"}}).to_string();
     let provider =
-        ScriptedProvider::answering(response("503 No", "x-request-id: req_failed\r\n", &refused))
-            .await;
+        ScriptedProvider::answering(response(503, "x-request-id: req_failed\r\n", &refused)).await;
     let gateway = before(&provider).await;
     gateway.ask(&Request::ask(Protocol::Chat)).await;
     let line = eventually("the attempt", async || {

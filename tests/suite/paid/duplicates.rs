@@ -6,6 +6,7 @@ use super::recorded_streams::stream;
 use crate::harness::http2_provider::{Http2Provider, ScriptedStreamResponse};
 use crate::harness::images::{self, MODEL, PNG};
 use crate::harness::paid::{CreateShape, ask_at_once, error_code, is_replayed};
+use crate::harness::repetitions::repetitions;
 use crate::harness::request::BOB;
 use crate::harness::{Request, Simulator, eventually};
 use h2::Reason;
@@ -16,8 +17,7 @@ const SLOW: &str = "delay=300ms";
 
 #[tokio::test]
 async fn a_hundred_concurrent_creates_with_one_key_make_one_in_every_shape() {
-    let races = std::env::var("HEADGATE_RACES");
-    let races: usize = races.map_or(7, |races| races.parse().unwrap());
+    let races: usize = repetitions("HEADGATE_RACES", 7);
     let keyed: fn(CreateShape, &str) -> Request = |shape, key| shape.keyed(key).simulate(SLOW);
     let streamed: fn(CreateShape, &str) -> Request = |_, key| stream(key, SLOW);
     let forms = CreateShape::ALL.map(|shape| (format!("{shape:?}"), shape, keyed));

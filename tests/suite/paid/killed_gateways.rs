@@ -5,6 +5,7 @@
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::paid::{CreateShape, error_code, is_replayed, unsettled_creates};
+use crate::harness::repetitions::repetitions;
 use crate::harness::video::{GENERIC, ask, id_of};
 use crate::harness::{
     Connection, Gateway, RedisServer, Request, Simulator, WholeResponse, eventually,
@@ -54,8 +55,7 @@ fn request(name: &str) -> Request {
 }
 
 async fn kill_under_load(store: &str, state: Value) {
-    let kills = std::env::var("HEADGATE_KILLS");
-    let kills: usize = kills.map_or(5, |kills| kills.parse().unwrap());
+    let kills = repetitions("HEADGATE_KILLS", 5);
     let simulator = Simulator::start().await;
     let mut config = SHAPE.config(&simulator, &json!({}));
     config["state"] = state;

@@ -2,6 +2,7 @@
 
 use crate::configuration::check::{GOOD, check_in};
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::http_response::http_response;
 use crate::harness::plugins::{add_plugin, declare_plugin, folder_with_plugin};
 use crate::harness::{
     Gateway, PROTOCOLS, Request, ScriptedProvider, Simulator, config, eventually,
@@ -113,11 +114,8 @@ async fn start(callbacks: &str, config: &Value) -> Gateway {
 /// A provider whose responses have headers that callers do not get.
 async fn provider() -> ScriptedProvider {
     let body = r#"{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}"#;
-    ScriptedProvider::answering(format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nset-cookie: a=b\r\nx-region: eu\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    ))
-    .await
+    let headers = "content-type: application/json\r\nset-cookie: a=b\r\nx-region: eu\r\n";
+    ScriptedProvider::answering(http_response(200, headers, body)).await
 }
 
 #[tokio::test]

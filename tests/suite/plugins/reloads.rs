@@ -2,6 +2,7 @@
 
 use super::lifecycle::version;
 use crate::harness::plugins::{add_plugin, declare_plugin, folder_with_plugin};
+use crate::harness::repetitions::repetitions;
 use crate::harness::{Gateway, PROTOCOLS, Request, Simulator, config};
 use serde_json::json;
 use std::sync::Arc;
@@ -10,15 +11,14 @@ use tokio::task::JoinSet;
 
 const STREAMS: usize = 12;
 /// Reloads of the test: after a third of them the allocator has the memory that it reuses.
-/// `HEADGATE_TEST_PLUGIN_RELOADS` sets another number.
+/// `HEADGATE_PLUGIN_RELOADS` sets another number.
 const RELOADS: u64 = 120;
 /// What the memory may grow by after the first third of the reloads: half a MiB for each.
 const GROWTH_MAX: u64 = 40 << 20;
 
 #[tokio::test]
 async fn reloads_that_restart_plugins_drop_no_stream_and_take_no_memory() {
-    let reloads = std::env::var("HEADGATE_TEST_PLUGIN_RELOADS");
-    let reloads = reloads.map_or(RELOADS, |text| text.parse().unwrap());
+    let reloads = repetitions("HEADGATE_PLUGIN_RELOADS", RELOADS);
     let simulator = Simulator::start().await;
     let mut config = config::standard(&simulator.url());
     declare_plugin(&mut config, "tested", json!({}));

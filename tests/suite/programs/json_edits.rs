@@ -1,6 +1,7 @@
 //! Tests of `edit_json`: the bytes that providers and callers receive.
 
 use crate::harness::config::{self, route};
+use crate::harness::http_response::typed_response;
 use crate::harness::{
     Gateway, PROTOCOLS, Request, ScriptedProvider, Simulator, TestSetup, body_of,
 };
@@ -246,11 +247,8 @@ async fn only_the_edited_bytes_of_a_response_change() {
             "{\"error\":{\"message\":\"m\"},\"usage\":{\"caller\":\"ann\"},\"left\":[93]}",
         ),
     ] {
-        let head = format!(
-            "HTTP/1.1 {status} X\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n",
-            body.len()
-        );
-        let provider = ScriptedProvider::answering(head + body).await;
+        let response = typed_response(status, content_type, body);
+        let provider = ScriptedProvider::answering(response).await;
         let mut config = config::standard(&provider.url());
         append(
             &mut config,

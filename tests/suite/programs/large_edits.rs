@@ -4,7 +4,10 @@
 
 use crate::harness::config::{self, route};
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::{Gateway, Request, ScriptedProvider, Simulator, WholeResponse};
+use crate::harness::http_response::json_response;
+use crate::harness::{
+    Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse,
+};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -83,22 +86,15 @@ async fn one_edit_of_a_large_request_takes_less_than_two_and_a_half_bodies_of_me
 
 #[tokio::test]
 async fn one_edit_of_a_large_response_takes_less_than_two_and_a_half_bodies_of_memory() {
-    let small = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
-    let provider = ScriptedProvider::answering(small).await;
+    let provider = ScriptedProvider::answering(json_response(200, "{}")).await;
     let mut config = config::standard(&provider.url());
     let chain = route(&mut config, "chat")["response"]
         .as_array_mut()
         .unwrap();
     chain.push(json!({"edit_json": {"set": {"/user": {"cel": "caller"}}}}));
     let gateway = gateway(&config).await;
-    let sent = body("\"user\" :\"one\",");
-    let head = format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-        sent.len()
-    );
-    provider.next(vec![crate::harness::ScriptedResponse::Send(
-        (head + &sent).into_bytes(),
-    )]);
+    let sent = json_response(200, body("\"user\" :\"one\","));
+    provider.next(vec![ScriptedResponse::Send(sent)]);
     print!("a response: ");
     let (response, grown) = measured(&gateway, &Request::ask(Protocol::Chat)).await;
     assert_eq!(response.status, 200);

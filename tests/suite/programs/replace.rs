@@ -1,6 +1,7 @@
 //! Tests of `replace`: headers, paths and texts of bodies, as providers and callers receive them.
 
 use crate::harness::config::{self, route};
+use crate::harness::http_response::http_response;
 use crate::harness::{Gateway, Request, ScriptedProvider, TestSetup, body_of};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -100,11 +101,8 @@ async fn a_condition_on_the_body_holds_for_all_replacements() {
 #[tokio::test]
 async fn headers_and_texts_of_a_response_change() {
     let body = "{ \"model\":\"provider-large\",\"choices\":[{\"message\":{\"content\":\"I am Provider-Large \\/\"} } ],\"n\":1.0}";
-    let head = format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nopenai-version: large-7\r\ncontent-length: {}\r\n\r\n",
-        body.len()
-    );
-    let provider = ScriptedProvider::answering(head + body).await;
+    let headers = "Content-Type: application/json\r\nopenai-version: large-7\r\n";
+    let provider = ScriptedProvider::answering(http_response(200, headers, body)).await;
     let mut config = config::standard(&provider.url());
     with_step(
         &mut config,

@@ -1,5 +1,6 @@
 //! Tests of providers that repeat a credential: no caller and no log sees it, in any form or place.
 
+use crate::harness::http_response::http_response;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse, config};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -135,11 +136,8 @@ impl Echo {
     }
 }
 
-fn response(status: &str, headers: &str, body: &str) -> Vec<ScriptedResponse> {
-    let length = body.len();
-    vec![ScriptedResponse::Send(
-        format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\n\r\n{body}").into(),
-    )]
+fn response(status: u16, headers: &str, body: &str) -> Vec<ScriptedResponse> {
+    vec![ScriptedResponse::Send(http_response(status, headers, body))]
 }
 
 #[tokio::test]
@@ -156,18 +154,18 @@ async fn a_credential_comes_back_in_no_form_and_no_place() {
                 );
                 let event = |data: &str| format!("data: {data}\n\ndata: [DONE]\n\n");
                 let places = [
-                    ("body", response("200 OK", JSON, &body)),
-                    ("error", response("400 Bad Request", JSON, &error)),
-                    ("event", response("200 OK", EVENTS, &event(&body))),
-                    ("error event", response("200 OK", EVENTS, &event(&error))),
+                    ("body", response(200, JSON, &body)),
+                    ("error", response(400, JSON, &error)),
+                    ("event", response(200, EVENTS, &event(&body))),
+                    ("error event", response(200, EVENTS, &event(&error))),
                     (
                         "end without a blank line",
-                        response("200 OK", EVENTS, &format!("data: [DONE]\n\ndata: {form}")),
+                        response(200, EVENTS, &format!("data: [DONE]\n\ndata: {form}")),
                     ),
                     (
                         "page",
                         response(
-                            "200 OK",
+                            200,
                             "Content-Type: text/html\r\n",
                             &format!("<p>{form}</p>"),
                         ),
@@ -175,7 +173,7 @@ async fn a_credential_comes_back_in_no_form_and_no_place() {
                     (
                         "page of an error",
                         response(
-                            "502 Bad",
+                            502,
                             "Content-Type: text/html\r\n",
                             &format!("<p>{form}</p>"),
                         ),
@@ -194,7 +192,7 @@ async fn a_credential_comes_back_in_no_form_and_no_place() {
                 let headers = format!(
                     "{JSON}ETag: \"{form}\"\r\nx-request-id: {form}\r\nContent-Language: x, {form}\r\n"
                 );
-                let answer = echo.ask(response("200 OK", &headers, "{}")).await;
+                let answer = echo.ask(response(200, &headers, "{}")).await;
                 assert_eq!(answer.status, 200);
                 let shown: Vec<_> = ["etag", "content-language"]
                     .into_iter()

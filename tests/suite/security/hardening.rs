@@ -2,6 +2,7 @@
 
 use crate::harness::config::{self, CREDENTIALS};
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::http_response::{http_response, json_response};
 use crate::harness::{
     Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, TestSetup, body_of,
     eventually, path_of,
@@ -107,13 +108,9 @@ async fn an_answer_in_a_coding_that_nobody_asked_for_does_not_pass() {
     for (provider_status, status) in [(200, 502), (400, 400), (503, 503)] {
         for coding in ["gzip", "GZIP", "br", "identity, gzip"] {
             let body = "\u{1f}\u{8b}\u{8} provider-bytes";
-            let head = format!(
-                "Content-Encoding: {coding}\r\nContent-Length: {}",
-                body.len()
-            );
-            let answer = format!(
-                "HTTP/1.1 {provider_status} X\r\nContent-Type: application/json\r\n{head}\r\n\r\n{body}"
-            );
+            let headers =
+                format!("Content-Type: application/json\r\nContent-Encoding: {coding}\r\n");
+            let answer = http_response(provider_status, &headers, body);
             let provider = ScriptedProvider::answering(answer).await;
             let gateway = before(&provider).await;
             for protocol in PROTOCOLS {
@@ -283,10 +280,7 @@ async fn an_id_of_no_sensible_shape_is_neither_kept_nor_logged() {
     let long = format!("resp_{}", "a".repeat(10_000));
     for (id, kept) in [("resp_1", true), (&*long, false), ("resp 1", false)] {
         let body = json!({"id": id, "object": "response", "output": []}).to_string();
-        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json";
-        let length = body.len();
-        let framed = format!("{head}\r\nContent-Length: {length}\r\n\r\n{body}");
-        let provider = ScriptedProvider::answering(framed).await;
+        let provider = ScriptedProvider::answering(json_response(200, &body)).await;
         let gateway = before(&provider).await;
         let answer = gateway.ask(&Request::ask(Protocol::Responses)).await;
         assert_eq!((answer.status, answer.text()), (200, body));

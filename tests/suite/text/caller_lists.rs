@@ -1,5 +1,6 @@
 //! Tests of lists whose later pages fail: a client that pages as SDKs do gets every entry of its caller, or an error.
 
+use crate::harness::http_response::{json_response, typed_response};
 use crate::harness::scripted::ScriptedResponse;
 use crate::harness::{Gateway, Request, ScriptedProvider, WholeResponse, config};
 use serde_json::{Value, json};
@@ -46,7 +47,7 @@ impl ListProvider {
             let body = request.split("\r\n\r\n").nth(1).unwrap_or_default();
             let index: Value = serde_json::from_str(body).unwrap();
             let index: usize = index["name"].as_str().unwrap().parse().unwrap();
-            return written(200, "application/json", &entry(index).to_string());
+            return json_response(200, entry(index));
         }
         let target = request.split(' ').nth(1).unwrap();
         let after = target.split("after=cntr_").nth(1);
@@ -69,7 +70,7 @@ impl ListProvider {
         let ids = |entry: Option<&Value>| entry.map_or(Value::Null, |entry| entry["id"].clone());
         let page = json!({"object": "list", "data": data, "first_id": ids(data.first()),
             "last_id": ids(data.last()), "has_more": end < self.entries});
-        written(200, "application/json", &page.to_string())
+        json_response(200, page)
     }
 
     /// A gateway in front of it, whose caller has made these entries.
@@ -93,28 +94,19 @@ impl ListProvider {
 impl PageFailure {
     fn answer(self) -> Vec<u8> {
         match self {
-            Self::Status(status) => written(
+            Self::Status(status) => json_response(
                 status,
-                "application/json",
                 r#"{"error":{"message":"overloaded","type":"server_error"}}"#,
             ),
-            Self::Foreign => written(200, "text/html", "<html>proxy</html>"),
-            Self::Unreadable => written(200, "application/json", r#"{"data":[{"id":"#),
-            Self::NoData => written(200, "application/json", "{}"),
+            Self::Foreign => typed_response(200, "text/html", "<html>proxy</html>"),
+            Self::Unreadable => json_response(200, r#"{"data":[{"id":"#),
+            Self::NoData => json_response(200, "{}"),
         }
     }
 }
 
 fn entry(index: usize) -> Value {
     json!({"id": format!("cntr_{index:02}"), "object": "container"})
-}
-
-fn written(status: u16, content_type: &str, body: &str) -> Vec<u8> {
-    let length = body.len();
-    format!(
-        "HTTP/1.1 {status} X\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
-    .into_bytes()
 }
 
 async fn list(gateway: &Gateway, query: &str) -> WholeResponse {

@@ -3,6 +3,7 @@
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::frames::received_frames;
+use crate::harness::http_response::json_response;
 use crate::harness::{Gateway, Request, ScriptedProvider, Simulator, WholeResponse, config};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -196,16 +197,10 @@ async fn what_is_refused_and_what_breaks_off_are_errors_of_the_protocol() {
 
 /// A provider that answers as Vertex AI does, and the configuration of a channel there.
 async fn vertex_ai() -> (ScriptedProvider, Value) {
-    let message =
-        json!({"id": "msg_vrtx_1", "type": "message", "role": "assistant", "model": "claude",
+    let message = json!({"id": "msg_vrtx_1", "type": "message", "role": "assistant", "model": "claude",
         "content": [{"type": "text", "text": "Gate."}], "stop_reason": "end_turn",
-        "usage": {"input_tokens": 3, "output_tokens": 2}})
-        .to_string();
-    let length = message.len();
-    let provider = ScriptedProvider::answering(format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{message}"
-    ))
-    .await;
+        "usage": {"input_tokens": 3, "output_tokens": 2}});
+    let provider = ScriptedProvider::answering(json_response(200, message)).await;
     let base = format!(
         "{}/projects/p/locations/l/publishers/anthropic",
         provider.url()

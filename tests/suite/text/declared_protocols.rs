@@ -2,6 +2,7 @@
 
 use crate::harness::config::{self, channel};
 use crate::harness::gateway::folder_with_schemas;
+use crate::harness::http_response::json_response;
 use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, Simulator};
 use serde_json::{Value, json};
 
@@ -212,11 +213,7 @@ async fn built_in_protocols_are_served_beside_declared_ones() {
 #[tokio::test]
 async fn the_ten_lines_of_the_documentation_serve_the_newest_endpoint() {
     let body = r#"{"verdict":"open","usage":{"tokens_read":7,"tokens_written":3}}"#;
-    let length = body.len();
-    let response = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-    );
-    let provider = ScriptedProvider::answering(response).await;
+    let provider = ScriptedProvider::answering(json_response(200, body)).await;
     let page = include_str!("../../../docs/endpoints/declared.md");
     let (_, block) = page.split_once("```yaml\n").unwrap();
     let (block, _) = block.split_once("```").unwrap();

@@ -2,16 +2,11 @@
 
 use crate::harness::accounts::CAT;
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::http_response::json_response;
 use crate::harness::request::ANN;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, config};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
-
-fn answering(body: &Value) -> Vec<u8> {
-    let body = body.to_string();
-    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length";
-    format!("{head}: {}\r\n\r\n{body}", body.len()).into_bytes()
-}
 
 async fn before(provider: &ScriptedProvider) -> Gateway {
     let mut config = config::standard(&provider.url());
@@ -39,7 +34,7 @@ fn asking(protocol: Protocol, mut members: Value) -> Request {
 
 #[tokio::test]
 async fn a_field_that_is_no_id_is_refused_before_the_provider() {
-    let provider = ScriptedProvider::answering(answering(&json!({"id": "x"}))).await;
+    let provider = ScriptedProvider::answering(json_response(200, json!({"id": "x"}))).await;
     let gateway = before(&provider).await;
     for (members, param) in [
         (json!({"input": "x", "container": ["c"]}), "container"),
@@ -70,7 +65,7 @@ async fn a_field_that_is_no_id_is_refused_before_the_provider() {
 
 #[tokio::test]
 async fn an_item_or_audio_is_referred_to_by_the_caller_that_got_it() {
-    let provider = ScriptedProvider::answering(answering(&json!({"id": "x"}))).await;
+    let provider = ScriptedProvider::answering(json_response(200, json!({"id": "x"}))).await;
     let gateway = before(&provider).await;
     let made = json!({"id": "resp_1", "object": "response", "status": "completed",
         "output": [{"id": "msg_1", "type": "message", "role": "assistant", "content": []}]});
@@ -81,7 +76,7 @@ async fn an_item_or_audio_is_referred_to_by_the_caller_that_got_it() {
         (asking(Protocol::Responses, json!({"input": "x"})), &made),
         (asking(Protocol::Chat, speaking), &audio),
     ] {
-        provider.next(vec![ScriptedResponse::Send(answering(answer))]);
+        provider.next(vec![ScriptedResponse::Send(json_response(200, answer))]);
         let found = gateway.ask(&request.key(ANN)).await;
         assert_eq!(found.status, 200, "{}", found.text());
         gateway.log_of(&found).await;
@@ -120,7 +115,7 @@ async fn an_item_or_audio_is_referred_to_by_the_caller_that_got_it() {
 
 #[tokio::test]
 async fn a_cursor_in_another_spelling_is_looked_up() {
-    let provider = ScriptedProvider::answering(answering(&json!({"data": []}))).await;
+    let provider = ScriptedProvider::answering(json_response(200, json!({"data": []}))).await;
     let gateway = before(&provider).await;
     for query in [
         "after=f",

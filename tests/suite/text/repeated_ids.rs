@@ -1,18 +1,13 @@
 //! Tests of a provider that repeats ids of other callers, or of the request, in its response: nobody gains them.
 
 use crate::harness::accounts::{CAT, form};
+use crate::harness::http_response::json_response;
 use crate::harness::request::ANN;
 use crate::harness::{Gateway, Request, ScriptedProvider, config};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 const CALLS: &str = "code_interpreter_call";
-
-fn answering(body: &Value) -> Vec<u8> {
-    let body = body.to_string();
-    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length";
-    format!("{head}: {}\r\n\r\n{body}", body.len()).into_bytes()
-}
 
 fn response(id: &str, output: &Value) -> Value {
     json!({"id": id, "object": "response", "status": "completed", "output": output})
@@ -35,7 +30,7 @@ async fn exchange(
     answer: &Value,
 ) -> u16 {
     use crate::harness::ScriptedResponse::Send;
-    provider.next(vec![Send(answering(answer))]);
+    provider.next(vec![Send(json_response(200, answer))]);
     let found = gateway.ask(request).await;
     gateway.log_of(&found).await;
     if found.status == 404 {
@@ -46,7 +41,7 @@ async fn exchange(
 
 #[tokio::test]
 async fn an_id_that_a_provider_repeats_stays_with_its_caller() {
-    let provider = ScriptedProvider::answering(answering(&json!({}))).await;
+    let provider = ScriptedProvider::answering(json_response(200, json!({}))).await;
     let gateway = before(&provider).await;
     let ask = |input: Value| {
         let body = json!({"model": "demo-large", "input": input});

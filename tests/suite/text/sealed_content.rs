@@ -1,6 +1,6 @@
 //! Tests of content that only the account that sealed it can read: it goes back there, or finds it by trying.
 
-use crate::harness::service::json_response;
+use crate::harness::http_response::{json_response, typed_response};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse, config};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -25,16 +25,14 @@ fn account(request: &str, own: &str, foreign: &str) -> Vec<u8> {
                 "code": "invalid_encrypted_content",
                 "message": "The encrypted content could not be verified."}}),
         };
-        let error = error.to_string();
-        let length = error.len();
-        return format!("HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{error}").into();
+        return json_response(400, error);
     }
     // Content that is long, and different each time.
     let sealed = format!("{own}{}{}", "A".repeat(200), body.len());
     match (is_messages, is_stream) {
-        (true, false) => json_response(&message(&sealed).to_string()),
+        (true, false) => json_response(200, message(&sealed)),
         (true, true) => stream_of(&message_events(&sealed)),
-        (false, false) => json_response(&response(&sealed).to_string()),
+        (false, false) => json_response(200, response(&sealed)),
         (false, true) => stream_of(&response_events(&sealed)),
     }
 }
@@ -98,8 +96,7 @@ fn stream_of(events: &[Value]) -> Vec<u8> {
         let name = event["type"].as_str().unwrap();
         body.push_str(&format!("event: {name}\ndata: {event}\n\n"));
     }
-    let length = body.len();
-    format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\n\r\n{body}").into()
+    typed_response(200, "text/event-stream", body)
 }
 
 /// The sealed content of a response, however it came.
@@ -222,8 +219,8 @@ async fn an_account_that_is_not_available_is_no_reason_to_refuse_its_content() {
     let first = gateway.ask(&turn(Protocol::Responses, false, &[])).await;
     let sealed = [sealed_in(&first)];
     assert!(sealed[0].starts_with(SEALS[0]));
-    let failure = "HTTP/1.1 500 Internal Server Error\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
-    accounts[0].next(vec![ScriptedResponse::Send(failure.into())]);
+    let failure = json_response(500, "{}");
+    accounts[0].next(vec![ScriptedResponse::Send(failure)]);
     let second = gateway
         .ask(&turn(Protocol::Responses, false, &sealed))
         .await;

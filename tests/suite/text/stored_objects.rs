@@ -2,6 +2,7 @@
 
 use crate::harness::accounts::{ACCOUNTS, CAT, form};
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::http_response::json_response;
 use crate::harness::request::{ANN, BOB};
 use crate::harness::{Accounts, Gateway, Request, ScriptedProvider, WholeResponse, config};
 use headgate_protocol::Protocol;
@@ -91,9 +92,7 @@ async fn a_chat_completion_that_is_not_stored_is_not_kept() {
 #[tokio::test]
 async fn a_provider_that_names_no_type_of_object_makes_no_id_of_a_chat_completion() {
     let body = r#"{"id":"chatcmpl-1","choices":[{"message":{"role":"assistant","content":"Hi"}}]}"#;
-    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length";
-    let provider =
-        ScriptedProvider::answering(format!("{head}: {}\r\n\r\n{body}", body.len())).await;
+    let provider = ScriptedProvider::answering(json_response(200, body)).await;
     let mut config = config::standard(&provider.url());
     config::add_stored_objects(&mut config);
     config::route(&mut config, "chat")["response"] = json!(["remember_ids"]);

@@ -1,23 +1,9 @@
 //! Tests of all kinds of tokens that a provider counts: in the log, and in the metric with the protocol's name.
 
+use crate::harness::http_response::{json_response, typed_response};
 use crate::harness::{Gateway, Request, ScriptedProvider, config};
 use headgate_protocol::Protocol;
 use serde_json::json;
-
-fn response(body: &str) -> String {
-    let length = body.len();
-    format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
-}
-
-fn stream_of(events: &[String]) -> String {
-    let body: String = events.concat();
-    let length = body.len();
-    format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
-}
 
 /// The names in the log and in the metric, and the expected count.
 type Counts = &'static [(&'static str, &'static str, u64)];
@@ -87,8 +73,11 @@ async fn every_kind_of_tokens_is_logged_and_counted_under_the_protocols_name() {
             .chain((protocol == Protocol::Chat).then(|| "data: [DONE]\n\n".to_string()))
             .collect();
         for (streamed, answer) in [
-            (false, response(&whole.to_string())),
-            (true, stream_of(&events)),
+            (false, json_response(200, whole)),
+            (
+                true,
+                typed_response(200, "text/event-stream", events.concat()),
+            ),
         ] {
             let gateway = Gateway::start(&config::standard(
                 &ScriptedProvider::answering(answer).await.url(),

@@ -1,9 +1,10 @@
 //! Tests with collectors as operators run them: behind TLS with a CA of their own, and a real one.
 
-use super::{CHAT, TracingSetup, id_of, json_response};
+use super::{CHAT, TracingSetup, id_of};
 use crate::harness::certificates::{Authority, Identity, SERVER};
 use crate::harness::collector::CollectorProcess;
 use crate::harness::gateway::folder_with_schemas;
+use crate::harness::http_response::json_response;
 use crate::harness::otlp::TraceCollector;
 use crate::harness::{Gateway, Request, ScriptedProvider, config, eventually};
 use headgate_protocol::Protocol;

@@ -1,6 +1,7 @@
 //! Tests of the trace context on the wire: what callers send, and what providers receive.
 
-use super::{CHAT, TracingSetup, id_of, json_response};
+use super::{CHAT, TracingSetup, id_of};
+use crate::harness::http_response::json_response;
 use crate::harness::{Gateway, Request, ScriptedProvider, config};
 use headgate_protocol::Protocol;
 use serde_json::json;

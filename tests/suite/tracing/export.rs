@@ -1,8 +1,9 @@
 //! Tests of the export: collectors that refuse, pause or are down, full queues, reloads and the end of the process.
 
-use super::{CHAT, TracingSetup, id_of, json_response};
+use super::{CHAT, TracingSetup, id_of};
 use crate::harness::closed_port::ClosedPort;
-use crate::harness::otlp::{ACCEPTED, TraceCollector, partial_success, respond};
+use crate::harness::http_response::{http_response, json_response};
+use crate::harness::otlp::{ACCEPTED, TraceCollector, partial_success};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, config, eventually};
 use headgate_protocol::Protocol;
 use serde_json::json;
@@ -50,10 +51,10 @@ async fn an_export_is_a_post_of_protobuf_to_the_path_of_the_endpoint() {
 
 #[tokio::test]
 async fn a_collector_that_is_not_ready_gets_the_export_again_after_its_retry_after() {
-    for status in ["429 Busy", "502 Bad", "503 Busy", "504 Late"] {
+    for status in [429, 502, 503, 504] {
         let setup = TracingSetup::start(json!({})).await;
-        let busy = respond(&format!("{status}\r\nRetry-After: 2"));
-        setup.collector.0.next(busy);
+        let busy = http_response(status, "Retry-After: 2\r\n", "");
+        setup.collector.0.next(vec![ScriptedResponse::Send(busy)]);
         setup.gateway.ask(&Request::ask(Protocol::Chat)).await;
         let first = eventually("an export", async || {
             (!setup.collector.0.requests().is_empty()).then(Instant::now)
@@ -77,22 +78,17 @@ async fn a_collector_that_is_not_ready_gets_the_export_again_after_its_retry_aft
 #[tokio::test]
 async fn what_a_collector_refuses_is_counted_and_not_sent_again() {
     for (response, exported, refused) in [
-        (respond("400 Bad Request"), 0.0, 2.0),
-        (respond("401 Unauthorized"), 0.0, 2.0),
-        (respond("500 Broken"), 0.0, 2.0),
-        (
-            vec![ScriptedResponse::Send(partial_success(1, "too old"))],
-            1.0,
-            1.0,
-        ),
-        (
-            vec![ScriptedResponse::Send(partial_success(0, "deprecated"))],
-            2.0,
-            0.0,
-        ),
+        (http_response(400, "", ""), 0.0, 2.0),
+        (http_response(401, "", ""), 0.0, 2.0),
+        (http_response(500, "", ""), 0.0, 2.0),
+        (partial_success(1, "too old"), 1.0, 1.0),
+        (partial_success(0, "deprecated"), 2.0, 0.0),
     ] {
         let setup = TracingSetup::start(json!({})).await;
-        setup.collector.0.next(response);
+        setup
+            .collector
+            .0
+            .next(vec![ScriptedResponse::Send(response)]);
         setup.gateway.ask(&Request::ask(Protocol::Chat)).await;
         spans_with(&setup.gateway, "exported", exported).await;
         spans_with(&setup.gateway, "refused", refused).await;

@@ -1,6 +1,7 @@
 //! Tests of the messages in spans, which a route has only if it asks for them.
 
-use super::{TracingSetup, id_of, json_response};
+use super::{TracingSetup, id_of};
+use crate::harness::http_response::{json_response, typed_response};
 use crate::harness::otlp::ReceivedSpan;
 use crate::harness::request::{ANN, body_of};
 use crate::harness::{Gateway, Request, ScriptedProvider, config};
@@ -21,14 +22,14 @@ fn prompt(protocol: Protocol) -> Request {
     Request::to(protocol, body.to_string())
 }
 
-fn response() -> String {
+fn response() -> Vec<u8> {
     let body = json!({"id": "chatcmpl-1", "object": "chat.completion", "choices": [
         {"index": 0, "message": {"role": "assistant", "content": OUTPUT}, "finish_reason": "stop"}
     ], "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}});
-    json_response(200, &body.to_string())
+    json_response(200, body)
 }
 
-async fn setup(response: String, traced: Option<Value>) -> TracingSetup {
+async fn setup(response: Vec<u8>, traced: Option<Value>) -> TracingSetup {
     let provider = ScriptedProvider::answering(response).await;
     TracingSetup::with(provider, json!({}), |config| {
         if let Some(traced) = traced {
@@ -145,7 +146,7 @@ async fn the_output_of_a_stream_is_the_text_of_its_events() {
     }
     let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
     events.push_str(&format!("data: {end}\n\ndata: [DONE]\n\n"));
-    let response = json_response(200, &events).replace("application/json", "text/event-stream");
+    let response = typed_response(200, "text/event-stream", events);
     let setup = setup(response, Some(json!({"output": true}))).await;
     let response = setup
         .gateway

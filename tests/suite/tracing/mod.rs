@@ -8,6 +8,7 @@ mod messages;
 mod sampling;
 mod spans;
 
+use crate::harness::http_response::json_response;
 use crate::harness::otlp::TraceCollector;
 use crate::harness::{Gateway, ScriptedProvider, WholeResponse, config};
 use serde_json::Value;
@@ -59,13 +60,6 @@ impl TracingSetup {
             .map(|(_, value)| value.trim().to_owned())
             .collect()
     }
-}
-
-fn json_response(status: u16, body: &str) -> String {
-    let length = body.len();
-    format!(
-        "HTTP/1.1 {status} Status\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
 }
 
 fn id_of(response: &WholeResponse) -> &str {

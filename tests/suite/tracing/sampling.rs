@@ -1,6 +1,7 @@
 //! Tests of which exchanges are exported.
 
-use super::{CHAT, TracingSetup, id_of, json_response};
+use super::{CHAT, TracingSetup, id_of};
+use crate::harness::http_response::json_response;
 use crate::harness::{Request, ScriptedProvider};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -82,7 +83,7 @@ async fn failed_exchanges_are_exported_although_they_are_not_sampled() {
         setup
             .provider
             .next(vec![crate::harness::ScriptedResponse::Send(
-                failing.clone().into(),
+                failing.clone(),
             )]);
         let failed = setup.gateway.ask(&request(Some("00"))).await;
         assert!(failed.status >= 500, "{}", failed.status);

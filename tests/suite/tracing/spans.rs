@@ -1,7 +1,8 @@
 //! Tests of the spans of exchanges and of their attempts.
 
-use super::{CHAT, TracingSetup, id_of, json_response};
+use super::{CHAT, TracingSetup, id_of};
 use crate::harness::config::{CREDENTIALS, channel};
+use crate::harness::http_response::json_response;
 use crate::harness::otlp::{COLLECTOR_KEY, ReceivedSpan};
 use crate::harness::request::{ANN, body_of};
 use crate::harness::{Request, ScriptedProvider, ScriptedResponse};
@@ -240,7 +241,7 @@ async fn no_key_and_no_text_of_a_request_or_response_is_exported() {
     const ANSWER: &str = "canary-answer-52aa";
     const QUERY_KEY: &str = "sk-query-canary-c0de";
     let body = json!({"id": "chatcmpl-1", "choices": [{"message": {"content": ANSWER}}]});
-    let provider = ScriptedProvider::answering(json_response(200, &body.to_string())).await;
+    let provider = ScriptedProvider::answering(json_response(200, body)).await;
     let setup = TracingSetup::with(provider, json!({"sampling": {"errors": "all"}}), |_| {}).await;
     let mut asked = body_of(Protocol::Chat);
     asked["messages"][0]["content"] = json!(PROMPT);

@@ -2,7 +2,8 @@
 
 mod providers;
 
-use super::{config_for, events_of, json_response, last_request, stream_response};
+use super::{config_for, events_of, last_request, stream_response};
+use crate::harness::http_response::json_response;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, path_of};
 use headgate_protocol::Protocol;
 use providers::{DialectProvider, PROVIDERS};
@@ -17,9 +18,9 @@ async fn provider(refusal: fn(&Value) -> Option<&'static str>) -> ScriptedProvid
         match refusal(&body) {
             Some(reason) => {
                 let error = json!({"error": {"message": reason, "type": "invalid_request_error"}});
-                json_response(400, &error).into_bytes()
+                json_response(400, error)
             }
-            None => json_response(200, &thinking_call()).into_bytes(),
+            None => json_response(200, thinking_call()),
         }
     };
     ScriptedProvider::start(vec![ScriptedResponse::Call(Arc::new(answer))]).await
@@ -230,8 +231,8 @@ async fn a_list_of_thoughts_goes_back_with_its_proofs() {
         let provider = provider(|_| None).await;
         let gateway = gateway(&provider, "m", &json!("openrouter")).await;
         provider.next(vec![ScriptedResponse::Send(match is_stream {
-            true => stream_response(&chunks, "data: [DONE]\n\n").into_bytes(),
-            false => json_response(200, &whole).into_bytes(),
+            true => stream_response(&chunks, "data: [DONE]\n\n"),
+            false => json_response(200, &whole),
         })]);
         let ask = json!({"messages": [question], "stream": is_stream});
         let answer = gateway.ask(&agent_request(&ask)).await;

@@ -1,7 +1,8 @@
 //! Errors of a provider in the caller's protocol.
 
-use super::{events_of, json_response, stream_response, translating};
+use super::{events_of, stream_response, translating};
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::http_response::json_response;
 use crate::harness::{Request, ScriptedProvider};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -46,7 +47,7 @@ async fn errors_of_a_provider_have_the_words_of_the_callers_protocol() {
             "No.",
         ),
     ] {
-        let provider = ScriptedProvider::answering(json_response(status, &body)).await;
+        let provider = ScriptedProvider::answering(json_response(status, body)).await;
         let gateway = translating("messages", "chat", &provider.url()).await;
         for stream in [false, true] {
             let response = gateway.ask(&ask(stream)).await;

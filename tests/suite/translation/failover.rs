@@ -1,6 +1,6 @@
 //! Channels of the caller's own protocol, and those that need a translation.
 
-use super::json_response;
+use crate::harness::http_response::json_response;
 use crate::harness::{Gateway, Request, ScriptedProvider, config};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -36,8 +36,8 @@ fn text(body: &Value) -> &Value {
 
 #[tokio::test]
 async fn a_channel_of_the_callers_protocol_precedes_a_translation() {
-    let own = ScriptedProvider::answering(json_response(200, &message())).await;
-    let other = ScriptedProvider::answering(json_response(200, &completion())).await;
+    let own = ScriptedProvider::answering(json_response(200, message())).await;
+    let other = ScriptedProvider::answering(json_response(200, completion())).await;
     let gateway = gateway(&own, &other).await;
     for _ in 0..8 {
         let response = gateway.ask(&Request::ask(Protocol::Messages)).await;
@@ -51,8 +51,8 @@ async fn a_channel_of_the_callers_protocol_precedes_a_translation() {
 async fn a_translation_serves_after_the_callers_own_protocol_failed() {
     let failed =
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "Busy."}});
-    let own = ScriptedProvider::answering(json_response(529, &failed)).await;
-    let other = ScriptedProvider::answering(json_response(200, &completion())).await;
+    let own = ScriptedProvider::answering(json_response(529, failed)).await;
+    let other = ScriptedProvider::answering(json_response(200, completion())).await;
     let gateway = gateway(&own, &other).await;
     let response = gateway.ask(&Request::ask(Protocol::Messages)).await;
     assert_eq!(text(&response.json()), "translated", "{}", response.text());

@@ -7,6 +7,7 @@ mod tools;
 use super::{events_of, last_request};
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::hostile_models::HOSTILE_MODELS;
+use crate::harness::http_response::json_response;
 use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, config};
 use headgate_protocol::Protocol;
 use provider::{GeminiAnswer, answering, gemini};
@@ -257,12 +258,10 @@ async fn gemini_serves_after_another_protocol_failed_and_the_other_way_round() {
         ),
         ((200, completion), Some((503, busy)), "chat"),
     ] {
-        let chat = ScriptedProvider::answering(super::json_response(chat.0, &chat.1)).await;
+        let chat = ScriptedProvider::answering(json_response(chat.0, chat.1)).await;
         let google = match google {
             None => answering(answer()).await,
-            Some((status, body)) => {
-                ScriptedProvider::answering(super::json_response(status, &body)).await
-            }
+            Some((status, body)) => ScriptedProvider::answering(json_response(status, body)).await,
         };
         let mut config = config_for("messages", &google.url());
         let credential = json!({"bearer": config::CREDENTIALS[0]});

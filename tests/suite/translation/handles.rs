@@ -1,6 +1,7 @@
 //! Thoughts of a provider come back to it from chat callers that give back calls, and nothing else.
 
-use super::{config_for, events_of, json_response, last_request, stream_response};
+use super::{config_for, events_of, last_request, stream_response};
+use crate::harness::http_response::json_response;
 use crate::harness::request::BOB;
 use crate::harness::{Gateway, Request, ScriptedProvider};
 use headgate_protocol::Protocol;
@@ -87,7 +88,7 @@ async fn first_call_id(gateway: &Gateway, is_stream: bool) -> Value {
 async fn thoughts_come_back_by_the_id_of_a_call() {
     for is_stream in [false, true] {
         let response = match is_stream {
-            false => json_response(200, &thinking_message()),
+            false => json_response(200, thinking_message()),
             true => stream_response(&thinking_events(), ""),
         };
         let provider = ScriptedProvider::answering(response).await;
@@ -107,7 +108,7 @@ async fn thoughts_come_back_by_the_id_of_a_call() {
 
 #[tokio::test]
 async fn thoughts_are_kept_for_their_caller_and_model_only() {
-    let provider = ScriptedProvider::answering(json_response(200, &thinking_message())).await;
+    let provider = ScriptedProvider::answering(json_response(200, thinking_message())).await;
     let gateway = Gateway::start(&config(&provider.url())).await;
     let id = first_call_id(&gateway, false).await;
     let forged = format!("{}{}", &id.as_str().unwrap()[..12], "0".repeat(16));

@@ -1,12 +1,13 @@
 //! Tokens of thoughts that a provider counts only in the total are output: for metering, and for callers of other protocols.
 
-use super::{config_for, events_of, json_response, stream_response};
+use super::{config_for, events_of, stream_response};
+use crate::harness::http_response::json_response;
 use crate::harness::outbound_proxy::{ProxyBehaviour, RecordingProxy};
 use crate::harness::{Gateway, Request, ScriptedProvider};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
-fn response(is_stream: bool) -> String {
+fn response(is_stream: bool) -> Vec<u8> {
     let usage = json!({"prompt_tokens": 3, "completion_tokens": 7, "total_tokens": 30});
     let (object, content) = match is_stream {
         false => ("chat.completion", "message"),
@@ -15,7 +16,7 @@ fn response(is_stream: bool) -> String {
     let choice = json!({"index": 0, "finish_reason": "stop", content: {"role": "assistant", "content": "Hi."}});
     let answer = json!({"id": "c1", "object": object, "created": 1, "model": "m", "choices": [choice], "usage": usage});
     match is_stream {
-        false => json_response(200, &answer),
+        false => json_response(200, answer),
         true => stream_response(&[answer], "data: [DONE]\n\n"),
     }
 }

@@ -1,7 +1,8 @@
 //! What cannot be carried is refused, or dropped and named.
 
-use super::{config_for, json_response, last_request, translating};
+use super::{config_for, last_request, translating};
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::http_response::json_response;
 use crate::harness::{Gateway, Request, ScriptedProvider, config};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -22,7 +23,7 @@ fn with(name: &str, value: Value) -> Request {
 
 #[tokio::test]
 async fn a_request_that_would_lose_its_meaning_reaches_no_provider() {
-    let provider = ScriptedProvider::answering(json_response(200, &answer())).await;
+    let provider = ScriptedProvider::answering(json_response(200, answer())).await;
     let gateway = translating("messages", "chat", &provider.url()).await;
     let search = json!([{"type": "web_search_20250305", "name": "web_search"}]);
     let file = json!([{"role": "user", "content": [
@@ -40,7 +41,7 @@ async fn a_request_that_would_lose_its_meaning_reaches_no_provider() {
 
 #[tokio::test]
 async fn a_route_may_drop_what_cannot_be_carried() {
-    let provider = ScriptedProvider::answering(json_response(200, &answer())).await;
+    let provider = ScriptedProvider::answering(json_response(200, answer())).await;
     let mut config = config_for("messages", "chat", &provider.url());
     config::route(&mut config, "messages")["on_loss"] = json!("drop");
     let gateway = Gateway::start(&config).await;

@@ -1,6 +1,7 @@
 //! Callers of the messages protocol on a channel of chat.
 
-use super::{events_of, json_response, last_request, stream_response, translating};
+use super::{events_of, last_request, stream_response, translating};
+use crate::harness::http_response::json_response;
 use crate::harness::{Request, ScriptedProvider};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -38,7 +39,7 @@ fn chunk(delta: &Value, finish: &Value) -> Value {
 #[tokio::test]
 async fn a_whole_message_comes_from_a_chat_completion() {
     let answer = completion(&json!({"role": "assistant", "content": "Sunny."}), "stop");
-    let provider = ScriptedProvider::answering(json_response(200, &answer)).await;
+    let provider = ScriptedProvider::answering(json_response(200, answer)).await;
     let gateway = translating("messages", "chat", &provider.url()).await;
     let response = gateway.ask(&ask(&conversation(json!({})))).await;
     assert_eq!(response.status, 200, "{}", response.text());
@@ -128,7 +129,7 @@ async fn a_streamed_tool_call_comes_from_chunks() {
 #[tokio::test]
 async fn results_of_tools_follow_their_calls() {
     let answer = completion(&json!({"role": "assistant", "content": "Sunny."}), "stop");
-    let provider = ScriptedProvider::answering(json_response(200, &answer)).await;
+    let provider = ScriptedProvider::answering(json_response(200, answer)).await;
     let gateway = translating("messages", "chat", &provider.url()).await;
     let turns = json!([
         {"role": "user", "content": "Oslo and Rome?"},

@@ -16,6 +16,7 @@ mod response_loss;
 mod thoughts;
 mod token_counts;
 
+use crate::harness::http_response::typed_response;
 use crate::harness::{Gateway, ScriptedProvider, config};
 use serde_json::{Value, json};
 
@@ -42,17 +43,8 @@ fn last_request(provider: &ScriptedProvider) -> (String, Value) {
     (head.to_ascii_lowercase(), body)
 }
 
-/// A JSON response, byte for byte.
-fn json_response(status: u16, body: &Value) -> String {
-    let body = body.to_string();
-    let length = body.len();
-    format!(
-        "HTTP/1.1 {status} Status\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
-}
-
 /// A stream of these events, byte for byte; the connection stays open behind it.
-fn stream_response(events: &[Value], end: &str) -> String {
+fn stream_response(events: &[Value], end: &str) -> Vec<u8> {
     let mut body: String = events
         .iter()
         .map(|event| match event["type"].as_str() {
@@ -61,10 +53,7 @@ fn stream_response(events: &[Value], end: &str) -> String {
         })
         .collect();
     body += end;
-    let length = body.len();
-    format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
+    typed_response(200, "text/event-stream", body)
 }
 
 /// The events of a stream that a caller got, each with its name and data; `[DONE]` is a text.

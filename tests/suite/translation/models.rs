@@ -1,7 +1,8 @@
 //! Models with a translation of their own.
 
-use super::{config_for, json_response, last_request};
+use super::{config_for, last_request};
 use crate::harness::gateway::folder_with_schemas;
+use crate::harness::http_response::json_response;
 use crate::harness::{Gateway, Request, ScriptedProvider, config};
 use crate::observability::status::run;
 use headgate_protocol::Protocol;
@@ -40,7 +41,7 @@ fn with_model(channel: &str, provider: &str, model: Value) -> Value {
 
 #[tokio::test]
 async fn a_model_is_translated_on_routes_that_translate_nothing() {
-    let provider = ScriptedProvider::answering(json_response(200, &completion())).await;
+    let provider = ScriptedProvider::answering(json_response(200, completion())).await;
     let model = json!({"translate": ["chat"]});
     let gateway = Gateway::start(&with_model("chat", &provider.url(), model)).await;
     let response = gateway
@@ -57,7 +58,7 @@ async fn a_model_is_translated_on_routes_that_translate_nothing() {
 
 #[tokio::test]
 async fn the_translation_of_a_model_replaces_that_of_the_route() {
-    let provider = ScriptedProvider::answering(json_response(200, &completion())).await;
+    let provider = ScriptedProvider::answering(json_response(200, completion())).await;
     let search =
         json!({"max_tokens": 9, "tools": [{"type": "web_search_20250305", "name": "web_search"}]});
     for (route, model, status) in [
@@ -83,7 +84,7 @@ async fn the_translation_of_a_model_replaces_that_of_the_route() {
 
 #[tokio::test]
 async fn a_caller_without_a_limit_gets_that_of_the_model() {
-    let provider = ScriptedProvider::answering(json_response(200, &message())).await;
+    let provider = ScriptedProvider::answering(json_response(200, message())).await;
     for (model, sent, limit) in [
         (json!({}), json!({}), 8192),
         (json!({"max_output_tokens": 32000}), json!({}), 32000),

@@ -1,6 +1,7 @@
 //! What a response loses is counted and named, and so is what a request loses.
 
-use super::{config_for, json_response, stream_response};
+use super::{config_for, stream_response};
+use crate::harness::http_response::json_response;
 use crate::harness::otlp::TraceCollector;
 use crate::harness::{Gateway, Request, ScriptedProvider};
 use headgate_protocol::Protocol;
@@ -29,7 +30,7 @@ async fn an_unknown_member_of_a_response_is_counted_and_named_in_log_and_trace()
     let answer = json!({"id": "chatcmpl-7", "object": "chat.completion", "created": 1, "model": "m", "colour": 1,
         "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}});
-    let provider = ScriptedProvider::answering(json_response(200, &answer)).await;
+    let provider = ScriptedProvider::answering(json_response(200, answer)).await;
     let collector = TraceCollector::start().await;
     let mut config = config_for("messages", "chat", &provider.url());
     collector.add_to(&mut config, json!({}));
@@ -98,7 +99,7 @@ async fn a_second_answer_is_counted_and_named_whole_and_as_a_stream() {
         )
     });
     for (is_stream, response) in [
-        (false, json_response(200, &whole)),
+        (false, json_response(200, whole)),
         (true, stream_response(&chunks, "data: [DONE]\n\n")),
     ] {
         let provider = ScriptedProvider::answering(response).await;

@@ -1,6 +1,7 @@
 //! Thoughts of a provider come back to it from callers of another protocol.
 
-use super::{config_for, json_response, last_request};
+use super::{config_for, last_request};
+use crate::harness::http_response::json_response;
 use crate::harness::{Gateway, Request, ScriptedProvider};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -31,7 +32,7 @@ fn config(provider: &str, key: &str) -> Value {
 
 #[tokio::test]
 async fn thoughts_of_the_last_turn_are_given_back_unchanged() {
-    let provider = ScriptedProvider::answering(json_response(200, &thinking_call())).await;
+    let provider = ScriptedProvider::answering(json_response(200, thinking_call())).await;
     let gateway = Gateway::start(&config(&provider.url(), "a")).await;
     let question = json!({"role": "user", "content": "Look."});
     let first = gateway.ask(&turn(&json!([question]))).await;
@@ -83,14 +84,14 @@ async fn thoughts_of_the_last_turn_are_given_back_unchanged() {
 
 #[tokio::test]
 async fn a_channel_of_the_callers_protocol_gets_no_seals_of_turns_that_others_served() {
-    let provider = ScriptedProvider::answering(json_response(200, &thinking_call())).await;
+    let provider = ScriptedProvider::answering(json_response(200, thinking_call())).await;
     let mut config = config(&provider.url(), "a");
     config["channels"]["other"]["models"] = json!({"demo-large": "m"});
     let mut own = config["channels"]["other"].clone();
     let message = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m",
         "content": [{"type": "text", "text": "A flower."}], "stop_reason": "end_turn",
         "stop_sequence": null, "usage": {"input_tokens": 3, "output_tokens": 9}});
-    let second = ScriptedProvider::answering(json_response(200, &message)).await;
+    let second = ScriptedProvider::answering(json_response(200, message)).await;
     own["base_url"] = json!(second.url());
     own["protocols"] = json!(["messages"]);
     own["models"] = json!({"demo-small": "m"});

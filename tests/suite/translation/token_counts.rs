@@ -1,8 +1,9 @@
 //! Requests for the number of tokens, on channels of other protocols.
 
-use super::{config_for, json_response, last_request};
+use super::{config_for, last_request};
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::gateway::folder_with_schemas;
+use crate::harness::http_response::json_response;
 use crate::harness::{Gateway, Request, ScriptedProvider, config};
 use crate::observability::status::run;
 use headgate_protocol::Protocol;
@@ -98,7 +99,7 @@ async fn a_provider_of_another_protocol_counts_with_its_own_call() {
     }
 
     let provider =
-        ScriptedProvider::answering(json_response(200, &json!({"input_tokens": 42}))).await;
+        ScriptedProvider::answering(json_response(200, json!({"input_tokens": 42}))).await;
     let gateway = Gateway::start(&counting("messages", &provider.url())).await;
     let response = gateway.ask(&responses_count(json!({}))).await;
     assert_eq!(response.status, 200, "{}", response.text());
@@ -115,7 +116,7 @@ async fn a_provider_of_another_protocol_counts_with_its_own_call() {
 
 #[tokio::test]
 async fn a_response_without_a_count_is_an_error_and_no_number_is_invented() {
-    let provider = ScriptedProvider::answering(json_response(200, &json!({"tokens": 42}))).await;
+    let provider = ScriptedProvider::answering(json_response(200, json!({"tokens": 42}))).await;
     let gateway = Gateway::start(&counting("responses", &provider.url())).await;
     let response = gateway.ask(&messages_count(json!({}))).await;
     assert_error_body(Protocol::Messages, &response, 502);
@@ -124,7 +125,7 @@ async fn a_response_without_a_count_is_an_error_and_no_number_is_invented() {
 #[tokio::test]
 async fn a_channel_that_counts_precedes_an_estimate_also_in_a_later_tier() {
     let counted = json!({"object": "response.input_tokens", "input_tokens": 42});
-    let provider = ScriptedProvider::answering(json_response(200, &counted)).await;
+    let provider = ScriptedProvider::answering(json_response(200, counted)).await;
     let mut config = counting("chat", &provider.url());
     let credential = json!({"bearer": config::CREDENTIALS[0]});
     let mut later = config::channel(&provider.url(), &["responses"], credential);
@@ -173,7 +174,7 @@ async fn an_estimate_spends_no_tokens_of_a_limit_and_counts_as_a_request() {
 async fn a_count_reserves_no_tokens_whoever_counts() {
     for channel in ["chat", "responses", "messages"] {
         let counted = json!({"object": "response.input_tokens", "input_tokens": 42});
-        let provider = ScriptedProvider::answering(json_response(200, &counted)).await;
+        let provider = ScriptedProvider::answering(json_response(200, counted)).await;
         let mut config = counting(channel, &provider.url());
         let steps = config::route(&mut config, "count_tokens")["request"].as_array_mut();
         steps.unwrap().push(json!("rate_limit"));

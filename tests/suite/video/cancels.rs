@@ -1,6 +1,7 @@
 //! Tests of cancels: only queued tasks are cancelled, and the record of an ended task is never deleted.
 
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::http_response::json_response;
 use crate::harness::request::BOB;
 use crate::harness::video::{
     FAMILY_A, FAMILY_B, GENERIC, ask, cancel, cancel_request, count, create, fresh_for, id_of,
@@ -158,19 +159,17 @@ async fn a_task_that_began_to_run_meanwhile_is_a_409_too() {
 /// A provider whose task is queued when it is queried, and runs when it is cancelled.
 fn begins_to_run(request: &str) -> Vec<u8> {
     let (status, body) = match &*first_word(request) {
-        "POST" => ("200 OK", r#"{"id":"cgt-20260101000000-abcde"}"#),
+        "POST" => (200, r#"{"id":"cgt-20260101000000-abcde"}"#),
         "GET" => (
-            "200 OK",
+            200,
             r#"{"id":"cgt-20260101000000-abcde","status":"queued"}"#,
         ),
         _ => (
-            "403 Forbidden",
+            403,
             r#"{"error":{"code":"OperationDenied.InvalidState","message":"cgt-20260101000000-abcde runs"}}"#,
         ),
     };
-    let length = body.len();
-    format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
-        .into_bytes()
+    json_response(status, body)
 }
 
 fn first_word(text: &str) -> String {

@@ -1,6 +1,7 @@
 //! Vendors whose responses are without end, or lead elsewhere by redirects.
 
 use crate::harness::config::{self, caller};
+use crate::harness::http_response::{http_response, json_response};
 use crate::harness::request::ANN;
 use crate::harness::video::{GENERIC, OPENAI, ask, cancel, id_of};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse};
@@ -72,11 +73,8 @@ async fn answer(mut stream: TcpStream, is_chunked: bool, sent: Arc<AtomicU64>) {
     };
     if request[..length].starts_with(b"POST /models") {
         let body = r#"{"id": "t-1", "status": "starting"}"#;
-        let head = format!(
-            "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-            body.len()
-        );
-        let _ = stream.write_all(head.as_bytes()).await;
+        let headers = "Content-Type: application/json\r\nConnection: close\r\n";
+        let _ = stream.write_all(&http_response(201, headers, body)).await;
         return;
     }
     let framing = match is_chunked {
@@ -128,32 +126,21 @@ async fn a_result_without_end_fills_no_memory() {
     }
 }
 
-fn redirect(status: &str, location: &str) -> ScriptedResponse {
-    let head = format!("HTTP/1.1 {status}\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
-    ScriptedResponse::Send(head.into())
+fn redirect(status: u16, location: &str) -> ScriptedResponse {
+    let headers = format!("Location: {location}\r\n");
+    ScriptedResponse::Send(http_response(status, &headers, ""))
 }
 
-fn json_response(body: &Value) -> ScriptedResponse {
-    let body = body.to_string();
-    let length = body.len();
-    let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
-    );
-    ScriptedResponse::Send(format!("{head}{body}").into())
+fn scripted_json(body: &Value) -> ScriptedResponse {
+    ScriptedResponse::Send(json_response(200, body))
 }
 
 #[tokio::test]
 async fn a_redirect_of_an_api_is_not_followed() {
-    let elsewhere = ScriptedProvider::start(vec![json_response(&json!({"id": "t-2"}))]).await;
+    let elsewhere = ScriptedProvider::start(vec![scripted_json(&json!({"id": "t-2"}))]).await;
     let location = format!("http://{}/predictions/t-1", elsewhere.address);
-    for status in [
-        "301 Moved Permanently",
-        "302 Found",
-        "303 See Other",
-        "307 Temporary Redirect",
-        "308 Permanent Redirect",
-    ] {
-        let queued = json_response(&json!({"id": "t-1", "status": "starting"}));
+    for status in [301, 302, 303, 307, 308] {
+        let queued = scripted_json(&json!({"id": "t-1", "status": "starting"}));
         let provider = ScriptedProvider::start(vec![redirect(status, &location)]).await;
         let base = format!("http://{}", provider.address);
         let gateway = Gateway::start(&configuration(&base, "replicate")).await;
@@ -181,10 +168,10 @@ async fn a_redirect_of_an_api_is_not_followed() {
 
 #[tokio::test]
 async fn a_file_is_fetched_only_where_egress_allows_it() {
-    let other = ScriptedProvider::start(vec![json_response(&json!({}))]).await;
+    let other = ScriptedProvider::start(vec![scripted_json(&json!({}))]).await;
     let inside = "http://169.254.169.254/latest/meta-data";
     let by_name = format!("http://localhost:{}/v1/file", other.address.port());
-    let provider = ScriptedProvider::start(vec![redirect("302 Found", inside)]).await;
+    let provider = ScriptedProvider::start(vec![redirect(302, inside)]).await;
     let base = format!("http://{}", provider.address);
     let gateway = Gateway::start(&configuration(&base, "replicate")).await;
     let urls = [
@@ -199,9 +186,9 @@ async fn a_file_is_fetched_only_where_egress_allows_it() {
     ];
     for (index, url) in urls.into_iter().enumerate() {
         let done = json!({"id": format!("task-{index}"), "status": "succeeded", "output": url});
-        provider.next(vec![json_response(&done)]);
+        provider.next(vec![scripted_json(&done)]);
         let id = id_of(GENERIC, &create(&gateway).await);
-        provider.next(vec![json_response(&done)]);
+        provider.next(vec![scripted_json(&done)]);
         let content = ask(&gateway, OPENAI, &format!("{id}/content")).await;
         assert_eq!(content.status, 502, "{url}: {}", content.text());
         assert!(!content.text().contains("169.254"), "{}", content.text());
@@ -226,20 +213,14 @@ async fn a_message_that_names_a_part_of_a_composed_id_has_the_callers_id() {
     config["families"]["own"]["task_id"] = json!("{create_path}/{/id}");
     config["families"]["own"]["query"]["path"] = json!("{+id}");
     let gateway = Gateway::start(&config).await;
-    provider.next(vec![json_response(
+    provider.next(vec![scripted_json(
         &json!({"id": RAW, "status": "starting"}),
     )]);
     let id = id_of(GENERIC, &create(&gateway).await);
     let message = format!("task {RAW} at /models/owner/name/predictions/{RAW} failed");
     let failed = json!({"id": RAW, "status": "failed", "error": message});
-    let refused = format!(
-        "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{failed}",
-        failed.to_string().len()
-    );
-    for response in [
-        ScriptedResponse::Send(refused.into()),
-        json_response(&failed),
-    ] {
+    let refused = json_response(400, &failed);
+    for response in [ScriptedResponse::Send(refused), scripted_json(&failed)] {
         provider.next(vec![response]);
         let status = ask(&gateway, GENERIC, &id).await;
         let text = status.text();

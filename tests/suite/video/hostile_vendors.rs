@@ -1,6 +1,7 @@
 //! Tests of vendors that answer a create with ids and URLs that lead elsewhere.
 
 use crate::harness::config::{self, caller};
+use crate::harness::http_response::json_response;
 use crate::harness::request::ANN;
 use crate::harness::video::{GENERIC, OPENAI, ask, id_of};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse};
@@ -28,21 +29,13 @@ fn configuration(base_url: &str, family: &str) -> Value {
     config
 }
 
-fn json_response(status: &str, body: &str) -> ScriptedResponse {
-    let length = body.len();
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
-    );
-    ScriptedResponse::Send(format!("{head}{body}").into())
-}
-
 /// Creates a task at a provider that answers `created`, in which `BASE` is its base URL; what the provider received and
 /// what the caller got, and the gateway.
 async fn create(family: &str, created: &str) -> (ScriptedProvider, WholeResponse, Gateway) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
-    let body = created.replace("BASE", &base);
-    let provider = ScriptedProvider::on(listener, vec![json_response("200 OK", &body)]);
+    let response = json_response(200, created.replace("BASE", &base));
+    let provider = ScriptedProvider::on(listener, vec![ScriptedResponse::Send(response)]);
     let gateway = Gateway::start(&configuration(&base, family)).await;
     let request = json!({"model": "demo", "prompt": "a gate"}).to_string();
     let answer = gateway.ask(&Request::post(GENERIC, request)).await;

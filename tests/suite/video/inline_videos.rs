@@ -1,6 +1,7 @@
 //! Tests of videos that a provider sends as base64 in the status of the task.
 
 use crate::harness::config::{self, caller};
+use crate::harness::http_response::json_response;
 use crate::harness::request::ANN;
 use crate::harness::video::{GENERIC, OPENAI, ask, id_of};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse};
@@ -39,20 +40,13 @@ fn configuration(provider: &ScriptedProvider) -> Value {
     config
 }
 
-fn json_response(body: &str) -> ScriptedResponse {
-    let length = body.len();
-    let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
-    );
-    ScriptedResponse::Send(format!("{head}{body}").into())
-}
-
 /// A task whose status is `response`, on a gateway.
 async fn task(response: &Value) -> (ScriptedProvider, Gateway, String) {
     let mut status = json!({"name": "operations/1", "done": true});
     status["response"] = response.clone();
-    let provider = ScriptedProvider::start(vec![json_response(&status.to_string())]).await;
-    provider.next(vec![json_response(r#"{"name": "operations/1"}"#)]);
+    let provider = ScriptedProvider::answering(json_response(200, status)).await;
+    let created = json_response(200, r#"{"name": "operations/1"}"#);
+    provider.next(vec![ScriptedResponse::Send(created)]);
     let gateway = Gateway::start(&configuration(&provider)).await;
     let body = json!({"model": "demo", "prompt": "a gate"}).to_string();
     let created = gateway.ask(&Request::post(GENERIC, body)).await;

@@ -1,6 +1,7 @@
 //! Tests of tokens that the gateway mints from an access key and a secret key.
 
 use crate::harness::config::{self, caller};
+use crate::harness::http_response::{json_response, typed_response};
 use crate::harness::request::ANN;
 use crate::harness::video::{GENERIC, OPENAI, ask, cancel, id_of};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse};
@@ -62,24 +63,16 @@ fn vendor(request: &str) -> Vec<u8> {
         }
         ["GET", "/v1/videos/text2video/200"] => task("200", "processing"),
         ["DELETE", "/v1/videos/text2video/200"] => json!({}),
-        ["GET", "/file.mp4"] => return response("200 OK", "video/mp4", "a video"),
+        ["GET", "/file.mp4"] => return typed_response(200, "video/mp4", "a video"),
         _ => panic!("{line}"),
     };
     let body = json!({"code": 0, "message": "SUCCEED", "data": data});
-    response("200 OK", "application/json", &body.to_string())
-}
-
-fn response(status: &str, content_type: &str, body: &str) -> Vec<u8> {
-    let length = body.len();
-    let head =
-        format!("HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}");
-    format!("{head}\r\n\r\n{body}").into_bytes()
+    json_response(200, body)
 }
 
 /// An error of the vendor that repeats the request.
 fn repeat_request(request: &str) -> Vec<u8> {
-    let body = json!({"code": 1001, "message": request}).to_string();
-    response("400 Bad Request", "application/json", &body)
+    json_response(400, json!({"code": 1001, "message": request}))
 }
 
 /// The token of a request, which must be signed with `secret`.

@@ -1,6 +1,7 @@
 //! Tests of vendors whose own APIs answer with URLs, and of callback URLs of callers: none gets through.
 
 use crate::harness::config;
+use crate::harness::http_response::{http_response, json_response};
 use crate::harness::native_apis::{NativeApi, assert_urls_are_the_gateways, native_apis};
 use crate::harness::{Gateway, ScriptedProvider, ScriptedResponse, Simulator};
 use serde_json::json;
@@ -11,17 +12,13 @@ const QUEUED: &str = "queue=60m";
 const CALLER: &str = "https://127.0.0.1/caller";
 
 /// A provider that answers each request with the next of `bodies`, in which `BASE` is its base URL.
-async fn hostile(api: &NativeApi, answers: &[(&str, &str)]) -> (ScriptedProvider, Gateway) {
+async fn hostile(api: &NativeApi, answers: &[(u16, &str)]) -> (ScriptedProvider, Gateway) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
     let provider = ScriptedProvider::on(listener, Vec::new());
     for (status, body) in answers {
-        let body = body.replace("BASE", &base);
-        let length = body.len();
-        let head = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
-        );
-        provider.next(vec![ScriptedResponse::Send(format!("{head}{body}").into())]);
+        let answer = json_response(*status, body.replace("BASE", &base));
+        provider.next(vec![ScriptedResponse::Send(answer)]);
     }
     let gateway = Gateway::start(&api.config_at(&base)).await;
     (provider, gateway)
@@ -68,8 +65,7 @@ async fn a_vendors_urls_in_unexpected_members_reach_no_caller() {
     ] {
         let mut apis = native_apis().into_iter();
         let api = apis.find(|api| api.family == family).unwrap();
-        let (_provider, gateway) =
-            hostile(&api, &[("200 OK", &created), ("200 OK", &polled)]).await;
+        let (_provider, gateway) = hostile(&api, &[(200, &created), (200, &polled)]).await;
         let created = gateway.ask(&api.create_request()).await;
         let id = api.id_in(&created);
         let polled = gateway.ask(&api.query_request(&id)).await;
@@ -106,12 +102,7 @@ async fn a_vendors_url_in_an_error_reaches_no_caller() {
     // Not in the vendor's format.
     let other = r#"{"message": "not allowed, see https://evil.example/1"}"#;
     let created = r#"{"id": "r-12345678"}"#;
-    let answers = [
-        ("400 Bad Request", error),
-        ("400 Bad Request", other),
-        ("200 OK", created),
-        ("400 Bad Request", error),
-    ];
+    let answers = [(400, error), (400, other), (200, created), (400, error)];
     let (_provider, gateway) = hostile(&api, &answers).await;
     let refused = gateway.ask(&api.create_request()).await;
     let refused_otherwise = gateway.ask(&api.create_request()).await;
@@ -180,48 +171,30 @@ async fn the_callback_url_of_a_caller_is_not_the_vendors() {
 async fn a_vendors_url_in_a_header_or_a_body_that_is_no_json_reaches_no_caller() {
     let mut apis = native_apis().into_iter();
     let api = apis.find(|api| api.family == "runway").unwrap();
-    let headers = "Location: https://evil.example/1\r\nLink: </evil>; rel=next\r\nX-Docs: see https://evil.example/2";
+    let headers = "Location: https://evil.example/1\r\nLink: </evil>; rel=next\r\nX-Docs: see https://evil.example/2\r\n";
     for (status, kind, body, expected) in [
-        ("200 OK", "application/json", r#"{"id": "r-12345678"}"#, 200),
-        ("302 Found", "application/json", "{}", 502),
+        (200, "application/json", r#"{"id": "r-12345678"}"#, 200),
+        (302, "application/json", "{}", 502),
         (
-            "302 Found",
+            302,
             "text/html",
             "<a href='https://evil.example/3'>moved</a>",
             502,
         ),
-        ("307 Temporary Redirect", "text/html", "", 502),
+        (307, "text/html", "", 502),
+        (429, "application/json", r#"{"error": "slow down"}"#, 429),
+        (500, "text/plain", "see https://evil.example/4", 502),
         (
-            "429 Too Many Requests",
-            "application/json",
-            r#"{"error": "slow down"}"#,
-            429,
-        ),
-        (
-            "500 Internal Server Error",
-            "text/plain",
-            "see https://evil.example/4",
-            502,
-        ),
-        (
-            "200 OK",
+            200,
             "text/event-stream",
             "data: {\"u\": \"https://evil.example/5\"}\n\n",
             502,
         ),
-        (
-            "200 OK",
-            "text/html",
-            "<a href='https://evil.example/6'>",
-            502,
-        ),
+        (200, "text/html", "<a href='https://evil.example/6'>", 502),
     ] {
-        let length = body.len();
-        let response = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\n{headers}\r\nContent-Length: {length}\r\n\r\n{body}"
-        );
-        let answers = vec![ScriptedResponse::Send(response.into())];
-        let provider = ScriptedProvider::start(answers).await;
+        let headers = format!("Content-Type: {kind}\r\n{headers}");
+        let response = http_response(status, &headers, body);
+        let provider = ScriptedProvider::answering(response).await;
         let base = format!("http://{}", provider.address);
         let gateway = Gateway::start(&api.config_at(&base)).await;
         let answer = gateway.ask(&api.create_request()).await;

@@ -1,5 +1,6 @@
 //! Tests of the connections of requests that must not be sent twice: each gets a fresh one.
 
+use crate::harness::http_response::json_response;
 use crate::harness::http2_provider::Http2Provider;
 use crate::harness::video::{FAMILY_A, FAMILY_B, GENERIC, ask, create, id_of, video_config};
 use crate::harness::{
@@ -14,9 +15,8 @@ const CREATES: usize = 20;
 /// A response to a create or to a query, of both families.
 fn task(_request: &str) -> Vec<u8> {
     let output = json!({"task_id": "up-12345678", "task_status": "RUNNING"});
-    let body = json!({"id": "up-12345678", "status": "running", "output": output}).to_string();
-    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length";
-    format!("{head}: {}\r\n\r\n{body}", body.len()).into()
+    let body = json!({"id": "up-12345678", "status": "running", "output": output});
+    json_response(200, body)
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Tests of responses to paid creates: which lead to failover, which are errors, and whether SDKs may retry.
 
+use crate::harness::http_response::typed_response;
 use crate::harness::video::{FAMILY_A, FAMILY_B, GENERIC, create, creates, video_config};
 use crate::harness::{
     Gateway, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse, config,
@@ -13,13 +14,12 @@ const WAYS: [(&str, &str, &str); 3] = [
     (FAMILY_B, "demo-video-b", "b"),
 ];
 
-fn answering(status: &str, content_type: &str, body: &str) -> Vec<ScriptedResponse> {
-    let length = body.len();
-    let head =
-        format!("HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\ncontent-length: {length}");
-    vec![ScriptedResponse::Send(
-        format!("{head}\r\n\r\n{body}").into_bytes(),
-    )]
+fn answering(status: u16, content_type: &str, body: &str) -> Vec<ScriptedResponse> {
+    vec![ScriptedResponse::Send(typed_response(
+        status,
+        content_type,
+        body,
+    ))]
 }
 
 /// The response for a create whose first channel responds with `acts`, and the number of creates at the second one.
@@ -49,38 +49,38 @@ async fn a_code_that_the_family_lists_goes_elsewhere_and_no_other() {
     for (way, status, body, elsewhere) in [
         (
             WAYS[0],
-            "403 Forbidden",
+            403,
             r#"{"error":{"code":"AccessDenied","message":"m"}}"#,
             1,
         ),
         (
             WAYS[1],
-            "403 Forbidden",
+            403,
             r#"{"error":{"code":"OperationDenied.PermissionDenied","message":"m"}}"#,
             1,
         ),
         (
             WAYS[2],
-            "403 Forbidden",
+            403,
             r#"{"code":"AccessDenied.Unlisted","message":"m"}"#,
             1,
         ),
         (
             WAYS[0],
-            "403 Forbidden",
+            403,
             r#"{"error":{"code":"OperationDenied.InvalidState","message":"m"}}"#,
             0,
         ),
         (
             WAYS[2],
-            "400 Bad Request",
+            400,
             r#"{"code":"InvalidParameter","message":"m"}"#,
             0,
         ),
         // A provider that failed may have accepted the create, whatever its response says.
         (
             WAYS[0],
-            "500 Internal Server Error",
+            500,
             r#"{"error":{"code":"AccessDenied","message":"m"}}"#,
             0,
         ),
@@ -100,7 +100,7 @@ async fn a_response_of_an_unexpected_type_is_a_502_without_its_content() {
             ("text/html", "<html>cgt-1</html>"),
             ("text/plain", "cgt-1"),
         ] {
-            let acts = answering("200 OK", content_type, body);
+            let acts = answering(200, content_type, body);
             let (answer, second) = first_answering(way, acts).await;
             let reported = format!("{way:?} {content_type}: {}", answer.text());
             assert_eq!((answer.status, second), (502, 0), "{reported}");
@@ -119,13 +119,13 @@ async fn sdks_do_not_retry_a_create_that_may_have_been_accepted() {
     let json = "application/json";
     for way in WAYS {
         for (acts, has_no_task) in [
-            (answering("500 Internal Server Error", json, "{}"), true),
-            (answering("200 OK", json, "{}"), true),
-            (answering("200 OK", "text/html", "<html>"), true),
+            (answering(500, json, "{}"), true),
+            (answering(200, json, "{}"), true),
+            (answering(200, "text/html", "<html>"), true),
             (vec![ScriptedResponse::Reset], true),
-            (answering("408 Request Timeout", json, "{}"), true),
-            (answering("409 Conflict", json, "{}"), true),
-            (answering("400 Bad Request", json, "{}"), false),
+            (answering(408, json, "{}"), true),
+            (answering(409, json, "{}"), true),
+            (answering(400, json, "{}"), false),
         ] {
             let (answer, _) = first_answering(way, acts).await;
             let advice = answer.headers.get("x-should-retry");

@@ -1,9 +1,10 @@
 //! Tests of tasks that the provider has on another host than that of its base URL.
 
 use crate::harness::config::{self, caller};
+use crate::harness::http_response::{http_response, json_response};
 use crate::harness::request::ANN;
 use crate::harness::video::{GENERIC, ask, cancel, id_of};
-use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse};
+use crate::harness::{Gateway, Request, ScriptedProvider, WholeResponse};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 
@@ -36,25 +37,16 @@ fn configuration(base: SocketAddr, hosts: &[String], egress: &Value) -> Value {
     config
 }
 
-fn json_response(body: &Value) -> ScriptedResponse {
-    let body = body.to_string();
-    let length = body.len();
-    let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
-    );
-    ScriptedResponse::Send(format!("{head}{body}").into())
-}
-
 /// A provider that answers each create with `polling_url`.
 async fn provider(polling_url: &str) -> ScriptedProvider {
     let created = json!({"id": "8f2c", "polling_url": polling_url});
-    ScriptedProvider::start(vec![json_response(&created)]).await
+    ScriptedProvider::answering(json_response(200, created)).await
 }
 
 /// A host of a region that has a task which runs.
 async fn region() -> ScriptedProvider {
     let status = json!({"id": "8f2c", "status": "Pending"});
-    ScriptedProvider::start(vec![json_response(&status)]).await
+    ScriptedProvider::answering(json_response(200, status)).await
 }
 
 async fn create(gateway: &Gateway) -> WholeResponse {
@@ -154,12 +146,8 @@ async fn a_host_that_the_family_no_longer_has_gets_no_request() {
 #[tokio::test]
 async fn a_redirect_of_a_host_is_not_followed() {
     let elsewhere = region().await;
-    let head = format!(
-        "HTTP/1.1 302 Found\r\nLocation: http://{}/x\r\nContent-Length: 0\r\n\r\n",
-        elsewhere.address
-    );
-    let redirect = vec![ScriptedResponse::Send(head.into())];
-    let region = ScriptedProvider::start(redirect).await;
+    let headers = format!("Location: http://{}/x\r\n", elsewhere.address);
+    let region = ScriptedProvider::answering(http_response(302, &headers, "")).await;
     let provider = provider(&format!("http://{}/v1/get_result", region.address)).await;
     let hosts = [region.address, elsewhere.address].map(|address| address.to_string());
     let config = configuration(provider.address, &hosts, &json!(["127.0.0.1"]));

@@ -1,6 +1,7 @@
 //! End-to-end tests of video tasks: created and queried in the generic protocol and in both families' own.
 
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::http_response::json_response;
 use crate::harness::request::{ANN, BOB};
 use crate::harness::video::{
     FAMILY_A, FAMILY_B, GENERIC, ask, create, create_body, creates, id_of, video_config,
@@ -245,7 +246,5 @@ fn fails_without_code(request: &str) -> Vec<u8> {
             r#"{"id":"cgt-20260101000000-abcde","status":"failed","error":{"message":"the clip is too dark"}}"#
         }
     };
-    let length = body.len();
-    format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
-        .into_bytes()
+    json_response(200, body)
 }

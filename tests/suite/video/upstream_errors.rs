@@ -1,6 +1,7 @@
 //! Tests of what providers say about a task or a create: errors in any format, and texts with their own ids.
 
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::http_response::json_response;
 use crate::harness::video::{
     FAMILY_A, FAMILY_B, GENERIC, ask, create, fresh_for, id_of, video_config,
 };
@@ -19,10 +20,8 @@ const SHAPES: [(&str, &str, Protocol); 4] = [
 /// The provider's id of every task.
 const UPSTREAM: &str = "cgt-20261126-x7k2p";
 
-fn reply(status: &str, body: &str) -> Vec<ScriptedResponse> {
-    let head = format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length");
-    let response = format!("{head}: {}\r\n\r\n{body}", body.len());
-    vec![ScriptedResponse::Send(response.into())]
+fn reply(status: u16, body: &str) -> Vec<ScriptedResponse> {
+    vec![ScriptedResponse::Send(json_response(status, body))]
 }
 
 /// A response of both families.
@@ -37,7 +36,7 @@ fn task(status: &str, more: &Value) -> Vec<ScriptedResponse> {
             _ => body[key] = value.clone(),
         }
     }
-    reply("200 OK", &body.to_string())
+    reply(200, &body.to_string())
 }
 
 async fn start() -> (ScriptedProvider, Gateway) {
@@ -58,24 +57,19 @@ async fn an_error_that_is_not_in_the_familys_format_gets_the_callers() {
     let (provider, gateway) = start().await;
     for (path, model, protocol) in SHAPES {
         for (status, body, words) in [
+            (422, r#"{"detail": "too long"}"#, "too long"),
             (
-                "422 Unprocessable Entity",
-                r#"{"detail": "too long"}"#,
-                "too long",
-            ),
-            (
-                "422 Unprocessable Entity",
+                422,
                 r#"{"detail": [{"loc": ["body"], "msg": "too long"}]}"#,
                 "too long",
             ),
-            ("400 Bad Request", "oops", "gave no reason"),
-            ("400 Bad Request", "{\"error\":", "without a message"),
-            ("413 Payload Too Large", "{}", "without a message"),
+            (400, "oops", "gave no reason"),
+            (400, "{\"error\":", "without a message"),
+            (413, "{}", "without a message"),
         ] {
-            let code = status[..3].parse().unwrap();
             provider.next(reply(status, body));
             let created = create(&gateway, path, model).await;
-            assert_error_body(protocol, &created, code);
+            assert_error_body(protocol, &created, status);
             let text = created.text();
             assert!(text.contains(words), "{path} {body}: {text}");
 
@@ -84,7 +78,7 @@ async fn an_error_that_is_not_in_the_familys_format_gets_the_callers() {
             sleep(Duration::from_millis(5)).await;
             provider.next(reply(status, body));
             let queried = ask(&gateway, path, &id).await;
-            let expected = if body == "oops" { 502 } else { code };
+            let expected = if body == "oops" { 502 } else { status };
             assert_error_body(protocol, &queried, expected);
             let text = queried.text();
             assert!(text.contains(words), "{path} {body}: {text}");
@@ -98,10 +92,7 @@ async fn a_rate_limit_of_the_provider_is_one_in_the_generic_protocol() {
     let error = json!({"message": "slow down", "code": "X"});
     let body = json!({"error": error, "message": "slow down", "code": "X"}).to_string();
     for model in ["demo-video-a", "demo-video-b"] {
-        for (status, class) in [
-            ("429 Too Many Requests", "rate_limit_error"),
-            ("400 Bad Request", "invalid_request_error"),
-        ] {
+        for (status, class) in [(429, "rate_limit_error"), (400, "invalid_request_error")] {
             provider.next(reply(status, &body));
             let created = create(&gateway, GENERIC, model).await;
             assert_eq!(created.json()["error"]["type"], class, "{}", created.text());
@@ -125,7 +116,7 @@ async fn a_failure_names_the_callers_task_not_the_providers() {
                 "code": "Sensitive", "message": message,
             }}),
         };
-        provider.next(reply("200 OK", &body.to_string()));
+        provider.next(reply(200, &body.to_string()));
         let failed = ask(&gateway, path, &id).await;
         assert_eq!(failed.status, 200, "{path}: {}", failed.text());
         assert!(

@@ -1,6 +1,7 @@
 //! Tests of sessions whose provider refuses, lies, breaks off or leaves, and of clients that leave theirs.
 
 use super::realtime::{event_of_type, open, session, with_sessions};
+use crate::harness::http_response::json_response;
 use crate::harness::session_provider::{Acceptance, SessionProvider, server_frame};
 use crate::harness::websocket::{CLOSE, PING, TEXT};
 use crate::harness::{Gateway, ScriptedProvider, Simulator, config, eventually};
@@ -49,11 +50,7 @@ async fn a_101_that_is_none_of_the_handshake_opens_no_session() {
 #[tokio::test]
 async fn a_handshake_that_one_channel_refuses_is_made_at_the_next() {
     let refusal = r#"{"error":{"message":"busy","type":"server_error","code":null}}"#;
-    let busy = format!(
-        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{refusal}",
-        refusal.len()
-    );
-    let busy = ScriptedProvider::answering(busy).await;
+    let busy = ScriptedProvider::answering(json_response(503, refusal)).await;
     let provider =
         SessionProvider::start(Acceptance::Right, server_frame(TEXT, CREATED), None).await;
     let mut config = with_sessions(&busy.url());

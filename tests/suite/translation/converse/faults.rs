@@ -3,6 +3,7 @@
 use super::provider::{bedrock, exception, frames, sending, stream_of};
 use super::{calls, config_for, events_of, gateway, question};
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::http_response::http_response;
 use crate::harness::{Gateway, PROTOCOLS};
 use headgate_protocol::Protocol;
 use serde_json::json;
@@ -140,11 +141,10 @@ async fn errors_of_bedrock_have_the_words_of_the_caller() {
         ),
     ] {
         let body = json!({"message": message}).to_string();
-        let length = body.len();
-        let response = format!(
-            "HTTP/1.1 {status} Status\r\nContent-Type: application/json\r\nx-amzn-errortype: {code}:http://internal.amazon.com/coral/\r\nContent-Length: {length}\r\n\r\n{body}"
+        let headers = format!(
+            "Content-Type: application/json\r\nx-amzn-errortype: {code}:http://internal.amazon.com/coral/\r\n"
         );
-        let provider = sending(response.into_bytes()).await;
+        let provider = sending(http_response(status, &headers, body)).await;
         let gateway = gateway(Protocol::Messages, &provider).await;
         for stream in [false, true] {
             let response = gateway

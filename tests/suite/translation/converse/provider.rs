@@ -1,6 +1,6 @@
 //! A provider of Bedrock's protocol that frames its events itself, and checks requests as Bedrock does.
 
-use super::super::json_response;
+use crate::harness::http_response::json_response;
 use crate::harness::{ScriptedProvider, ScriptedResponse};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -135,9 +135,9 @@ pub fn is_stream(request: &str) -> bool {
 /// Answers each request that Bedrock would accept with this content, and others with 400.
 pub async fn bedrock(content: Value, reason: &'static str) -> ScriptedProvider {
     let respond = move |request: &str| match request_fault(request) {
-        Some(message) => json_response(400, &json!({"message": message})).into_bytes(),
+        Some(message) => json_response(400, json!({"message": message})),
         None if is_stream(request) => stream_of(&frames(&content, reason), 0),
-        None => json_response(200, &whole(&content, reason)).into_bytes(),
+        None => json_response(200, whole(&content, reason)),
     };
     ScriptedProvider::start(vec![ScriptedResponse::Call(Arc::new(respond))]).await
 }

@@ -1,10 +1,10 @@
 //! Requests to Bedrock that are signed with an access key: the provider computes each signature from the bytes that it gets.
 
-use super::super::json_response;
 use super::provider::whole;
 use super::{MODEL, config_for};
 use crate::harness::aws_account::AwsAccount;
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::http_response::{http_response, json_response};
 use crate::harness::{
     Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, body_of, config, eventually,
 };
@@ -32,9 +32,9 @@ pub(super) async fn signed_bedrock(account: AwsAccount) -> ScriptedProvider {
     let respond = move |request: &str| match account.verify(request.as_bytes()) {
         Ok(()) => {
             let content = json!([{"text": "Hello."}]);
-            json_response(200, &whole(&content, "end_turn")).into_bytes()
+            json_response(200, whole(&content, "end_turn"))
         }
-        Err(reason) => json_response(403, &json!({"message": reason})).into_bytes(),
+        Err(reason) => json_response(403, json!({"message": reason})),
     };
     ScriptedProvider::start(vec![ScriptedResponse::Call(Arc::new(respond))]).await
 }
@@ -115,10 +115,10 @@ async fn each_attempt_has_a_signature_of_its_own() {
     let provider = signed_bedrock(TEMPORARY).await;
     let url = provider.url();
     let gateway = Gateway::start(&signed_config(&TEMPORARY, &[&url, &url])).await;
-    let failure = json_response(500, &json!({"message": "try again"}));
+    let failure = json_response(500, json!({"message": "try again"}));
     // The next attempt begins in another second, of which signatures have the time.
     let slow = ScriptedResponse::Wait(Duration::from_millis(1_100));
-    provider.next(vec![slow, ScriptedResponse::Send(failure.into_bytes())]);
+    provider.next(vec![slow, ScriptedResponse::Send(failure)]);
     let response = gateway.ask(&question("demo-large", "Hi")).await;
     assert_eq!(response.status, 200, "{}", response.text());
     let requests = provider.requests();
@@ -140,10 +140,10 @@ async fn the_time_of_a_provider_that_refuses_ours_is_that_of_later_signatures() 
     let gateway = Gateway::start(&config).await;
     let theirs = Utc::now() + TimeDelta::minutes(4);
     let body = json!({"message": "Signature expired: 1 is now earlier than 2"});
-    let refusal = json_response(403, &body);
     let date = theirs.format("%a, %d %b %Y %H:%M:%S GMT");
-    let refusal = refusal.replacen("\r\n", &format!("\r\nDate: {date}\r\n"), 1);
-    provider.next(vec![ScriptedResponse::Send(refusal.into_bytes())]);
+    let headers = format!("Date: {date}\r\nContent-Type: application/json\r\n");
+    let refusal = http_response(403, &headers, body.to_string());
+    provider.next(vec![ScriptedResponse::Send(refusal)]);
     eventually("an accepted signature", async || {
         let response = gateway.ask(&question("demo-large", "Hi")).await;
         (response.status == 200).then_some(())
@@ -199,7 +199,7 @@ async fn no_part_of_an_access_key_comes_back_from_a_provider_that_repeats_it() {
     let repeat: fn(&str) -> Vec<u8> = |request| {
         let secret = TEMPORARY.secret_access_key;
         let message = format!("bad request: {request} {secret}");
-        json_response(400, &json!({"message": message})).into_bytes()
+        json_response(400, json!({"message": message}))
     };
     let provider = ScriptedProvider::start(vec![ScriptedResponse::Answer(repeat)]).await;
     let gateway = Gateway::start(&signed_config(&TEMPORARY, &[&provider.url()])).await;

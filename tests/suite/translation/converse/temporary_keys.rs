@@ -4,6 +4,7 @@ use super::signatures::{LASTING, TEMPORARY, question, signed_bedrock, signed_con
 use crate::harness::aws_account::AwsAccount;
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
+use crate::harness::http_response::http_response;
 use crate::harness::scripted::ScriptedResponse;
 use crate::harness::{Gateway, ScriptedProvider};
 use chrono::{TimeDelta, Utc};
@@ -15,14 +16,8 @@ const TOKEN: &str = "agent-canary/3f+9==";
 const ROLE: &str = "arn:aws:iam::123456789012:role/gateway";
 
 /// A server that answers by this function of a request.
-async fn server(respond: impl Fn(&str) -> String + Send + Sync + 'static) -> ScriptedProvider {
-    let respond = move |request: &str| respond(request).into_bytes();
+async fn server(respond: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> ScriptedProvider {
     ScriptedProvider::start(vec![ScriptedResponse::Call(Arc::new(respond))]).await
-}
-
-fn response(status: u16, body: &str) -> String {
-    let length = body.len();
-    format!("HTTP/1.1 {status} Status\r\nContent-Length: {length}\r\n\r\n{body}")
 }
 
 fn expiration() -> String {
@@ -31,7 +26,7 @@ fn expiration() -> String {
 }
 
 /// The keys of the account as agents and metadata servers have them.
-fn key_document() -> String {
+fn key_document() -> Vec<u8> {
     let document = json!({
         "Code": "Success",
         "AccessKeyId": TEMPORARY.access_key_id,
@@ -39,16 +34,17 @@ fn key_document() -> String {
         "Token": TEMPORARY.session_token,
         "Expiration": expiration(),
     });
-    response(200, &document.to_string())
+    http_response(200, "", document.to_string())
 }
 
 /// The same as the Security Token Service has them.
-fn key_in_xml(action: &str) -> String {
+fn key_in_xml(action: &str) -> Vec<u8> {
     let (id, secret) = (TEMPORARY.access_key_id, TEMPORARY.secret_access_key);
     let (token, expiration) = (TEMPORARY.session_token.unwrap(), expiration());
-    response(
+    http_response(
         200,
-        &format!(
+        "",
+        format!(
             "<{action}Response><{action}Result><Credentials><AccessKeyId>{id}</AccessKeyId><SecretAccessKey>{secret}</SecretAccessKey><SessionToken>{token}</SessionToken><Expiration>{expiration}</Expiration></Credentials></{action}Result></{action}Response>"
         ),
     )
@@ -103,7 +99,7 @@ async fn a_container_gets_its_keys_from_its_agent_with_the_token_of_a_file() {
             && has_header(request, "authorization", TOKEN);
         match is_right {
             true => key_document(),
-            false => response(401, "{}"),
+            false => http_response(401, "", "{}"),
         }
     })
     .await;
@@ -132,15 +128,15 @@ async fn an_instance_gets_the_keys_of_its_role_with_a_session_token() {
         if request.starts_with("PUT /latest/api/token HTTP/1.1\r\n")
             && has_header(request, "x-aws-ec2-metadata-token-ttl-seconds", "300")
         {
-            return response(200, TOKEN);
+            return http_response(200, "", TOKEN);
         }
         if has_token && request.starts_with(&format!("GET {path} HTTP/1.1\r\n")) {
-            return response(200, "gateway-role\n");
+            return http_response(200, "", "gateway-role\n");
         }
         if has_token && request.starts_with(&format!("GET {path}gateway-role HTTP/1.1\r\n")) {
             return key_document();
         }
-        response(401, "")
+        http_response(401, "", "")
     })
     .await;
     let url = format!("http://{}/", metadata.address);
@@ -186,9 +182,10 @@ async fn a_role_is_assumed_by_a_signed_request_with_its_external_id() {
     };
     let sts = server(move |request| match account.verify(request.as_bytes()) {
         Ok(()) => key_in_xml("AssumeRole"),
-        Err(reason) => response(
+        Err(reason) => http_response(
             403,
-            &format!("<Error><Code>Denied</Code><Message>{reason}</Message></Error>"),
+            "",
+            format!("<Error><Code>Denied</Code><Message>{reason}</Message></Error>"),
         ),
     })
     .await;

@@ -1,8 +1,9 @@
 //! Errors of Gemini's API in the protocol of the caller, and streams that break off.
 
-use super::super::{events_of, json_response, stream_response};
+use super::super::{events_of, stream_response};
 use super::gateway;
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::http_response::json_response;
 use crate::harness::{Request, ScriptedProvider};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
@@ -77,7 +78,7 @@ async fn errors_of_gemini_have_the_words_of_the_callers_protocol() {
         ),
     ] {
         let body = error(status, word, message, &details);
-        let provider = ScriptedProvider::answering(json_response(status, &body)).await;
+        let provider = ScriptedProvider::answering(json_response(status, body)).await;
         for (caller, (expected, code)) in [(Protocol::Chat, chat), (Protocol::Messages, messages)] {
             for stream in [false, true] {
                 // A fresh one, since errors may leave the channel in a cool-down.
@@ -147,7 +148,7 @@ async fn a_response_that_failed_is_no_success() {
         json!({"candidates": []}),
         json!({"usageMetadata": {"promptTokenCount": 3}}),
     ] {
-        let provider = ScriptedProvider::answering(json_response(200, &body)).await;
+        let provider = ScriptedProvider::answering(json_response(200, body)).await;
         let gateway = gateway(Protocol::Chat, &provider).await;
         let response = gateway.ask(&Request::ask(Protocol::Chat)).await;
         assert_error_body(Protocol::Chat, &response, 502);

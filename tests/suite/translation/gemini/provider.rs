@@ -1,6 +1,7 @@
 //! A provider of Gemini's protocol that checks requests as Google does.
 
-use super::super::{json_response, stream_response};
+use super::super::stream_response;
+use crate::harness::http_response::json_response;
 use crate::harness::{ScriptedProvider, ScriptedResponse};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -42,8 +43,8 @@ impl GeminiAnswer {
 pub async fn answering(answer: GeminiAnswer) -> ScriptedProvider {
     let respond = move |request: &str| match request_fault(request) {
         Some(message) => refusal(&message),
-        None if is_stream(request) => stream_response(&answer.chunks(), "").into_bytes(),
-        None => json_response(200, &answer.whole()).into_bytes(),
+        None if is_stream(request) => stream_response(&answer.chunks(), ""),
+        None => json_response(200, answer.whole()),
     };
     ScriptedProvider::start(vec![ScriptedResponse::Call(Arc::new(respond))]).await
 }
@@ -51,8 +52,8 @@ pub async fn answering(answer: GeminiAnswer) -> ScriptedProvider {
 /// Answers each request with this body, in one chunk if it is for a stream.
 pub async fn gemini(body: Value) -> ScriptedProvider {
     let respond = move |request: &str| match is_stream(request) {
-        true => stream_response(std::slice::from_ref(&body), "").into_bytes(),
-        false => json_response(200, &body).into_bytes(),
+        true => stream_response(std::slice::from_ref(&body), ""),
+        false => json_response(200, &body),
     };
     ScriptedProvider::start(vec![ScriptedResponse::Call(Arc::new(respond))]).await
 }
@@ -66,7 +67,7 @@ fn is_stream(request: &str) -> bool {
 
 fn refusal(message: &str) -> Vec<u8> {
     let error = json!({"code": 400, "message": message, "status": "INVALID_ARGUMENT"});
-    json_response(400, &json!({"error": error})).into_bytes()
+    json_response(400, json!({"error": error}))
 }
 
 /// Why Google would refuse a request: contents alternate and end with the user, results follow their calls, one for each, and
