@@ -4,6 +4,7 @@ mod affinity;
 mod affinity_rules;
 mod caller_lists;
 mod cloud_messages;
+mod continued_at_once;
 mod converse_callers;
 mod declared_protocols;
 mod error_parity;

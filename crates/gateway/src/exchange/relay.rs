@@ -256,7 +256,8 @@ impl Exchange<'_> {
             let status = self.caller_status(response);
             self.downstream.write_head(status, headers).await?;
             self.downstream.write(provider_body, false).await?;
-            return self.forward_body(response, |_| {}).await;
+            let last = self.forward_start(response, |_| {}).await?;
+            return self.end_response(last).await;
         }
         self.check_late(response, &provider_body, candidate)?;
         let body = transcoder.body(provider_body.clone()).map_err(|fault| {

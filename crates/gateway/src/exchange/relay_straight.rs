@@ -11,12 +11,14 @@ use headgate_core::filter::view::{ResponseBodyKind, ResponseView};
 use headgate_protocol::fault::Fault;
 use headgate_protocol::upstream_request_id;
 use http::{HeaderMap, StatusCode};
+use std::pin::pin;
 
 /// Responses above this many bytes are not parsed for usage.
 const OBSERVED_BYTES_MAX: usize = 16 << 20;
 
 impl Exchange<'_> {
-    /// Relays a body as it arrives. Filters that only read the body see it after it was sent.
+    /// Relays a body as it arrives. Filters that only read the body see it before its last chunk is sent: the caller's next
+    /// request may name what they record.
     pub(super) async fn relay_straight(
         &mut self,
         response: &mut UpstreamResponse,
@@ -42,41 +44,47 @@ impl Exchange<'_> {
         // Copied, since keeping many small pieces would hold their larger buffers.
         let mut seen = BytesMut::new();
         let mut whole = observed || examined.is_some();
-        self.forward_body(response, |chunk| {
+        let forwarding = self.forward_start(response, |chunk| {
             whole &= seen.len() + chunk.len() <= OBSERVED_BYTES_MAX;
             match whole {
                 true => seen.extend_from_slice(chunk),
                 false => seen = BytesMut::new(),
             }
-        })
-        .await?;
-        if !whole {
-            return Ok(());
-        }
+        });
+        let last = forwarding.await?;
         let seen = seen.freeze();
-        if let Some(protocol) = examined {
+        if let Some(protocol) = examined.filter(|_| whole) {
             let errors = &candidate.channel.errors;
             self.request.info.stream_error = late_failure(protocol, response.status, &seen, errors);
         }
-        if observed {
+        if observed && whole {
             self.observe(response.status, candidate, seen.clone(), seen);
         }
-        Ok(())
+        self.end_response(last).await
     }
 
-    pub(super) async fn forward_body(
+    /// Relays a body up to its last chunk, which is returned. It is empty where the end was not known before.
+    pub(super) async fn forward_start(
         &mut self,
         response: &mut UpstreamResponse,
         mut look: impl FnMut(&Bytes),
-    ) -> Result<(), Fault> {
+    ) -> Result<Bytes, Fault> {
+        let mut missing = response.declared_bytes();
         while let Some(chunk) = self.next_chunk(response).await? {
             look(&chunk);
+            // Over HTTP/2 the end comes behind the last byte that was declared.
+            let is_declared_end = missing == chunk.len() && !response.is_at_end();
+            missing = missing.saturating_sub(chunk.len());
+            if is_declared_end {
+                let peeking = response.peek_chunk();
+                self.downstream.until_client_gone(pin!(peeking)).await??;
+            }
             if response.is_at_end() {
-                return self.end_response(chunk).await;
+                return Ok(chunk);
             }
             self.downstream.write(chunk, false).await?;
         }
-        self.end_response(Bytes::new()).await
+        Ok(Bytes::new())
     }
 
     /// Relays a body that a filter changes piece by piece.
