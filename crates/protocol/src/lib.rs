@@ -23,6 +23,7 @@ pub mod json;
 pub mod mask;
 pub mod model_list;
 pub mod nearest;
+pub mod opaque_result;
 pub mod percent_encoding;
 mod protocols;
 pub mod rate_limit_headers;

@@ -105,12 +105,23 @@ pub fn begins_like_failure(start: &[u8]) -> bool {
     key.is_some_and(|key| FIRST.contains(&key))
 }
 
-/// Whether a body begins like JSON or a page, and not like sound.
+/// Whether a body begins like a JSON object. Plain text and samples of sound may begin with a brace, too.
+pub fn begins_like_object(start: &[u8]) -> bool {
+    let (first, second) = first_two(start);
+    first == Some(b'{') && second.is_none_or(|byte| matches!(byte, b'"' | b'}'))
+}
+
+/// Whether a body is blank, or begins like JSON or a page, and not like sound.
 pub fn begins_like_text(start: &[u8]) -> bool {
-    matches!(
-        without_margins(start).first(),
-        Some(b'{' | b'[' | b'<') | None
-    )
+    let (first, second) = first_two(start);
+    match first {
+        None => true,
+        Some(b'[') => second.is_none_or(|byte| matches!(byte, b'{' | b'[' | b']' | b'"')),
+        Some(b'<') => {
+            second.is_none_or(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'!' | b'?'))
+        }
+        Some(_) => begins_like_object(start),
+    }
 }
 
 /// Whether a response is being generated in the background.
@@ -254,6 +265,13 @@ fn bracket_balance(json: &[u8]) -> isize {
         isize::from(steps.fold(0, i8::wrapping_add))
     });
     chunks.sum()
+}
+
+/// The first two bytes that are no white space.
+fn first_two(start: &[u8]) -> (Option<u8>, Option<u8>) {
+    let bytes = without_margins(start).iter().copied();
+    let mut bytes = bytes.filter(|byte| !byte.is_ascii_whitespace());
+    (bytes.next(), bytes.next())
 }
 
 /// The body without white space around it and without a byte order mark.

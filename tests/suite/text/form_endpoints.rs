@@ -2,6 +2,7 @@
 
 use crate::harness::config::{self, channel};
 use crate::harness::forms::{form, written};
+use crate::harness::http_response::{json_response, typed_response};
 use crate::harness::{Gateway, Request, ScriptedProvider, Simulator};
 use serde_json::{Value, json};
 
@@ -103,14 +104,6 @@ fn request(endpoint: &FormEndpoint, model: &str) -> Request {
 fn transcription(model: &str, more: &[(&str, &[u8])]) -> Request {
     let fields = [&[("file!", SOUND), ("model", model.as_bytes())], more].concat();
     form(TRANSCRIPTIONS, &fields)
-}
-
-/// A response of a provider.
-fn whole(content_type: &str, body: &str) -> String {
-    let length = body.len();
-    format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
 }
 
 #[tokio::test]
@@ -297,8 +290,7 @@ async fn the_duration_of_a_response_counts_once_and_only_in_place_of_usage() {
         let mut body = members.clone();
         body["task"] = "transcribe".into();
         body["text"] = "Mind the gate".into();
-        let provider =
-            ScriptedProvider::answering(whole("application/json", &body.to_string())).await;
+        let provider = ScriptedProvider::answering(json_response(200, &body)).await;
         let mut config = serving(&provider.url(), &provider.url());
         config["prices"] = json!({"models": {"*": {"audio_minute": 0.006}}});
         let gateway = Gateway::start(&config).await;
@@ -369,7 +361,7 @@ async fn a_stream_of_a_transcription_passes_as_it_is_and_its_last_event_is_meter
 #[tokio::test]
 async fn seconds_with_decimal_places_are_metered_to_the_millisecond() {
     let body = r#"{"text":"Mind the gate","usage":{"type":"duration","seconds":8.47}}"#;
-    let provider = ScriptedProvider::answering(whole("application/json", body)).await;
+    let provider = ScriptedProvider::answering(json_response(200, body)).await;
     let mut config = serving(&provider.url(), &provider.url());
     config["prices"] = json!({"models": {"*": {"audio_minute": 0.006}}});
     let gateway = Gateway::start(&config).await;
@@ -384,8 +376,12 @@ async fn an_error_under_a_success_fails_over_and_a_text_is_no_error() {
     let failure = r#"{"error":{"message":"overloaded","type":"server_error","code":503}}"#;
     let text = "error: is what the speaker said\n";
     for (response, attempts) in [
-        (whole("application/json", failure), 2),
-        (whole("text/plain; charset=utf-8", text), 1),
+        (json_response(200, failure), 2),
+        (typed_response(200, "text/plain", failure), 2),
+        (typed_response(200, "text/plain; charset=utf-8", text), 1),
+        (typed_response(200, "text/plain", "{laughs} Hello."), 1),
+        // Nobody has said anything.
+        (typed_response(200, "text/plain", ""), 1),
     ] {
         let provider = ScriptedProvider::answering(response).await;
         let simulator = Simulator::start().await;

@@ -177,7 +177,7 @@ async fn speech_is_what_a_provider_sends_unless_it_is_an_error() {
     let bad = ScriptedProvider::start(vec![]).await;
     let mut config = serving(&good, &good, "delay=0");
     config["channels"]["speech-1"]["base_url"] = bad.url().into();
-    config["retries"] = json!({"budget_percent": 100, "min_per_second": 1000});
+    config::with_unlimited_retries(&mut config);
     let gateway = Gateway::start(&config).await;
     let endpoints = endpoints();
     let speech = endpoints.iter().find(|it| it.protocol == "speech").unwrap();
@@ -195,6 +195,13 @@ async fn speech_is_what_a_provider_sends_unless_it_is_an_error() {
             "speech-1",
         ),
         ("200 OK", "ID3 sound", "speech-1"),
+        (
+            "200 OK\r\nContent-Type: audio/pcm",
+            "{\u{1}{\u{1}",
+            "speech-1",
+        ),
+        ("200 OK\r\nContent-Type: audio/mpeg", error, "speech-2"),
+        ("200 OK\r\nContent-Type: audio/mpeg", "", "speech-2"),
         (
             "200 OK\r\nContent-Type: text/event-stream",
             "data: {\"type\":\"speech.audio.delta\",\"audio\":\"SUQz\"}\n\n",

@@ -3,6 +3,7 @@
 use crate::harness::connection::Headers;
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::hostile_urls::Decoy;
+use crate::harness::http_response::{http_response, json_response, typed_response};
 use crate::harness::request::{ANN, BOB};
 use crate::harness::video::{OPENAI, ask, cancel, openai_config};
 use crate::harness::{
@@ -49,10 +50,7 @@ async fn gateway_with_file_at(url: &str, allows: bool) -> (ScriptedProvider, Gat
     let status = json!({
         "id": "cgt-12345678", "status": "succeeded", "content": {"video_url": url},
     });
-    let status = status.to_string();
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length:";
-    let answer = format!("{head} {}\r\n\r\n{status}", status.len());
-    let provider = ScriptedProvider::answering(answer).await;
+    let provider = ScriptedProvider::answering(json_response(200, status)).await;
     let simulator = Simulator::start().await;
     let mut config = openai_config(&simulator, "");
     config["channels"]["a"]["base_url"] = json!(provider.url());
@@ -62,15 +60,6 @@ async fn gateway_with_file_at(url: &str, allows: bool) -> (ScriptedProvider, Gat
     };
     let gateway = Gateway::start(&config).await;
     (provider, gateway)
-}
-
-fn file(head: &str, content: &[u8]) -> Vec<u8> {
-    let mut file = format!(
-        "HTTP/1.1 {head}\r\ncontent-length: {}\r\n\r\n",
-        content.len()
-    );
-    file += &String::from_utf8_lossy(content);
-    file.into()
 }
 
 #[tokio::test]
@@ -115,8 +104,8 @@ async fn the_file_of_a_video_is_passed_on_for_models_of_every_family() {
 
 #[tokio::test]
 async fn a_range_is_the_providers_and_no_header_of_the_caller_reaches_its_host() {
-    let part = "206 Partial Content\r\ncontent-type: video/mp4\r\ncontent-range: bytes 2-4/10\r\netag: \"a\"\r\nset-cookie: a=b";
-    let host = ScriptedProvider::answering(file(part, b"cde")).await;
+    let headers = "content-type: video/mp4\r\ncontent-range: bytes 2-4/10\r\netag: \"a\"\r\nset-cookie: a=b\r\n";
+    let host = ScriptedProvider::answering(http_response(206, headers, "cde")).await;
     let url = format!("http://{}/video.mp4?signature=s", host.address);
     let (_provider, gateway) = gateway_with_file_at(&url, true).await;
     let id = made(&gateway, "demo-video-a").await;
@@ -245,8 +234,8 @@ async fn no_url_inside_is_opened_nor_a_redirect_to_one() {
         "https://10.0.0.1/x",
         "ftp://127.0.0.1/x",
     ] {
-        let moved = format!("302 Found\r\nlocation: {location}");
-        let host = ScriptedProvider::answering(file(&moved, b"")).await;
+        let moved = http_response(302, &format!("location: {location}\r\n"), "");
+        let host = ScriptedProvider::answering(moved).await;
         let (_provider, gateway) = gateway_with_file_at(&host.url(), true).await;
         let id = made(&gateway, "demo-video-a").await;
         let answer = gateway.ask(&content_request(&id)).await;
@@ -259,13 +248,23 @@ async fn no_url_inside_is_opened_nor_a_redirect_to_one() {
 
 #[tokio::test]
 async fn a_file_that_the_host_does_not_have_or_breaks_off_is_an_error() {
-    for head in ["403 Forbidden", "404 Not Found", "500 Error", "302 Found"] {
-        let host = ScriptedProvider::answering(file(head, b"<secret>")).await;
+    for status in [403, 404, 500, 302] {
+        let host = ScriptedProvider::answering(http_response(status, "", "<secret>")).await;
         let (_provider, gateway) = gateway_with_file_at(&host.url(), true).await;
         let id = made(&gateway, "demo-video-a").await;
         let answer: WholeResponse = gateway.ask(&content_request(&id)).await;
         assert_error_body(Protocol::Videos, &answer, 502);
         assert!(!answer.text().contains("secret"), "{}", answer.text());
+    }
+    for content_type in ["video/mp4", "text/html"] {
+        for body in ["", "<html>secret", "{\"error\": \"secret\"}"] {
+            let host = ScriptedProvider::answering(typed_response(200, content_type, body)).await;
+            let (_provider, gateway) = gateway_with_file_at(&host.url(), true).await;
+            let id = made(&gateway, "demo-video-a").await;
+            let answer = gateway.ask(&content_request(&id)).await;
+            assert_error_body(Protocol::Videos, &answer, 502);
+            assert!(!answer.text().contains("secret"), "{}", answer.text());
+        }
     }
     let broken = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n".to_vec();
     let host = ScriptedProvider::start(vec![

@@ -87,7 +87,7 @@ impl AttemptLoop<'_> {
             }
             Ok(ResponseStartResult::Unreadable) => {
                 // Nothing of it can be shown to the caller.
-                let detail = "the body under a success status is no JSON object";
+                let detail = "the body under a success status is no result of the protocol";
                 let end = AttemptFailureClass::UnreadableSuccess;
                 self.fail_foreign(response, lease, end, Some(detail))
             }
@@ -149,7 +149,7 @@ impl AttemptLoop<'_> {
                 AttemptFailureClass::ForeignBody,
             ));
         }
-        let kind = match protocol_to_examine(self.request, protocol, kind, response.headers()) {
+        let kind = match protocol_to_examine(self.request, protocol, kind) {
             None => kind,
             Some(protocol) => match self
                 .examine_body(

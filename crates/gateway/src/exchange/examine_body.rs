@@ -9,7 +9,6 @@ use super::attempts::AttemptLoop;
 use super::peeked_body::PeekedBody;
 use super::reply_plan::{ErrorReplyBody, ReplyPlan};
 use super::response_fault::failed_response_fault;
-use crate::upstream::body_kind::{is_media, response_body_kind};
 use crate::upstream::response::{BodyKindByExamination, ChunkReadError, UpstreamResponse};
 use bytes::Bytes;
 use headgate_channel::lease::ChannelLease;
@@ -25,12 +24,13 @@ use headgate_protocol::error_class::{
 };
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::{JsonDocument, JsonLimits};
+use headgate_protocol::opaque_result::may_be_opaque_result;
 use headgate_protocol::response_verdict::{ResponseVerdict, reported_status};
 use headgate_protocol::sse::is_event_stream_start;
 use headgate_protocol::{
     ChannelProtocol, GenerationMedium, response_verdict, retry_after, upstream_request_id,
 };
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{Method, StatusCode};
 use std::pin::pin;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
@@ -43,7 +43,7 @@ const HELD_MAX: Duration = Duration::from_secs(1);
 /// What a body turned out to be before the commit.
 pub(super) enum BodyExaminationResult {
     Success,
-    /// It is too large or too slow to be examined whole, and begins like an object; or it may be speech.
+    /// It is too large or too slow to be examined whole, and begins like an object; or it may be a result that is not JSON.
     Undecided,
     /// An event stream whose headers say something else.
     EventStream,
@@ -84,12 +84,13 @@ impl AttemptLoop<'_> {
             let reading = pin!(response.peek_chunk());
             self.wait_times.upstream(reading, |_| true).await?
         };
+        let start = first.as_deref().unwrap_or_default();
+        if may_be_opaque_result(protocol.descriptor().medium, response.headers(), start) {
+            return Ok(BodyExaminationResult::Undecided);
+        }
         let Some(first) = first else {
             return Ok(BodyExaminationResult::Unreadable);
         };
-        if may_be_speech(protocol, response.headers(), &first) {
-            return Ok(BodyExaminationResult::Undecided);
-        }
         if response.is_peeked_whole() {
             return Ok(self.examination(protocol, family, first));
         }
@@ -293,29 +294,14 @@ pub(super) fn late_failure(
     }
 }
 
-/// Whether a body may be speech: servers that stream sound by default name no content type, and callers may ask for events
-/// (`stream_format` of OpenAI's API).
-fn may_be_speech(protocol: ChannelProtocol, headers: &HeaderMap, start: &[u8]) -> bool {
-    let is_untyped = !headers.contains_key(header::CONTENT_TYPE);
-    let is_stream = || response_body_kind(headers, true) == ResponseBodyKind::Stream;
-    protocol.descriptor().medium == GenerationMedium::Audio
-        && (is_untyped || is_stream())
-        && !response_verdict::begins_like_text(start)
-}
-
-/// The protocol by which a body of this kind is examined. Media pass where they may be a result.
+/// The protocol by which a body of this kind is examined.
 pub(super) fn protocol_to_examine(
     request: &RequestView,
     protocol: Option<ChannelProtocol>,
     kind: ResponseBodyKind,
-    headers: &HeaderMap,
 ) -> Option<ChannelProtocol> {
     match kind {
-        ResponseBodyKind::Json => examined_protocol(request, protocol),
-        ResponseBodyKind::Other => examined_protocol(request, protocol).filter(|protocol| {
-            let medium = protocol.descriptor().medium;
-            !medium.allows(is_media(headers))
-        }),
+        ResponseBodyKind::Json | ResponseBodyKind::Other => examined_protocol(request, protocol),
         ResponseBodyKind::Stream | ResponseBodyKind::Foreign => None,
     }
 }

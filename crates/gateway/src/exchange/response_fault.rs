@@ -74,7 +74,7 @@ pub(crate) fn foreign_body_fault(body: &[u8]) -> Fault {
     let beginning = &body[..body.len().min(SHOWN_BYTES)];
     Fault::new(
         FaultKind::Upstream,
-        "the provider's response is not JSON; try again, and tell the operator of this gateway if the error persists",
+        "the provider's response does not follow the protocol; try again, and tell the operator of this gateway if the error persists",
     )
     .detail(format!("response begins with: {}", String::from_utf8_lossy(&redact(beginning, &[]))))
 }

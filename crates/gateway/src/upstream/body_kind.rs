@@ -28,23 +28,6 @@ pub(crate) fn body_kind_for(
     }
 }
 
-/// Whether the body is declared to be media, of which no protocol defines a success.
-pub(crate) fn is_media(headers: &HeaderMap) -> bool {
-    const MEDIA: [&str; 5] = [
-        "audio/",
-        "image/",
-        "video/",
-        "application/octet-stream",
-        "multipart/",
-    ];
-    let content_type = headers.get(header::CONTENT_TYPE);
-    let content_type = content_type.and_then(|value| value.to_str().ok());
-    content_type.is_some_and(|value| {
-        let value = value.trim_start().to_ascii_lowercase();
-        MEDIA.iter().any(|media| value.starts_with(media))
-    })
-}
-
 pub fn response_body_kind(headers: &HeaderMap, is_decoded: bool) -> ResponseBodyKind {
     // The gateway requests no content coding; a body in an unknown one can neither be parsed nor masked.
     let is_coded = || {

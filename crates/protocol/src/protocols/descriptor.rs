@@ -188,17 +188,6 @@ impl FormReading {
     }
 }
 
-impl GenerationMedium {
-    /// Whether a response that is not JSON may be a result; `is_media` is whether its type is that of a file.
-    pub fn allows(self, is_media: bool) -> bool {
-        match self {
-            Self::Text | Self::Data => false,
-            Self::Image | Self::Video | Self::Audio => is_media,
-            Self::Transcript => true,
-        }
-    }
-}
-
 impl TaskApiFormat {
     /// Whether tasks are created by a request in the generic format, at least behind `convert_videos`.
     pub fn is_generic(self) -> bool {

@@ -233,7 +233,13 @@ fn text_begins_otherwise_than_sound() {
         (b"\xef\xbb\xbf [", true),
         (b"\r\n<html>", true),
         (b" ", true),
+        (b"{", true),
+        (b"[[\"", true),
+        (b"<?xml", true),
         (b"ID3\x04", false),
+        (b"{\x01{\x01", false),
+        (b"<\x00<\x00", false),
+        (b"[laughs]", false),
         (b"\xff\xfb\x90", false),
         (b"RIFF", false),
     ] {

@@ -4,6 +4,7 @@
 
 mod content;
 mod delete;
+mod examined_file;
 mod mapped_create;
 mod native;
 mod poll;

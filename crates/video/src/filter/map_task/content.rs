@@ -1,5 +1,6 @@
 //! The file of a video, passed on from the provider's URL to callers of OpenAI's format.
 
+use super::examined_file::ExaminedFile;
 use super::poll::{QueryableTask, reply};
 use super::request::unknown;
 use super::{MapTaskFilter, no_family};
@@ -75,6 +76,10 @@ impl MapTaskFilter {
         };
         let opened = fetch.open(url, &self.egress, headers, credential).await;
         let opened = opened.map_err(|error| unavailable(request, &polled, &error))?;
+        let file: Box<dyn ReplyBodyReader> = match opened.status {
+            StatusCode::OK => Box::new(ExaminedFile::open(opened.body).await?),
+            _ => opened.body,
+        };
         let mut headers = opened.headers;
         add_safety_headers(&mut headers);
         let (length, body) = match opened.status {
@@ -83,9 +88,9 @@ impl MapTaskFilter {
                 headers.remove(header::CONTENT_TYPE);
                 (Some(0), None)
             }
-            // Signed URLs are for GET: of a HEAD the host gets one, and nothing is read of its file.
+            // Signed URLs are for GET: of a HEAD the host gets one, and only the start of its file is read.
             _ if request.method == Method::HEAD => (opened.length, None),
-            _ => (opened.length, Some(opened.body)),
+            _ => (opened.length, Some(file)),
         };
         Ok(StreamedReply {
             status: opened.status,
