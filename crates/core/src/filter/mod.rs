@@ -139,7 +139,7 @@ pub trait Filter: Send + Sync {
 
     /// Sees a complete response body, not a stream. A filter with [`ResponseBodyAccess::Replace`] runs before the body is sent,
     /// also for errors, and may change it or fail. A filter with [`ResponseBodyAccess::Observe`] sees only JSON of successful
-    /// responses and none of their headers, must return `Ready`, and must not change the body, which may already be sent.
+    /// responses and none of their headers, must return `Ready`, and must not change the body, of which all but the end may be sent.
     fn on_response_body<'a>(
         &'a self,
         _response: &'a mut ResponseView<'_>,

@@ -106,9 +106,10 @@ impl Exchange<'_> {
                             return self.break_off(fault, &stream, None, true).await;
                         }
                     } else {
-                        self.downstream.write(chunk.clone(), false).await?;
+                        // Before they are sent: the caller's next request may name what the filters record.
                         stream.decoder.push(&chunk);
                         self.observe_events(&mut stream, candidate).await?;
+                        self.downstream.write(chunk, false).await?;
                     }
                     // Providers may keep the response open after its last event: the caller does not wait for that.
                     if stream.is_terminated() {
