@@ -1,6 +1,6 @@
 # `make demo` runs the demo, `make test` runs all tests. Both install what they need.
 
-.PHONY: demo test soak bench budget profile pgo release audit plugins set-up schema format package static book faults fuzz
+.PHONY: demo test soak bench budget profile pgo release audit plugins set-up schema format package static book faults fuzz fuzz-faults
 
 # The demo runs a built program of this commit if one is at hand (deploy/program.sh). Otherwise one is built, without plugins and
 # traces, which the demo does not run, and without what only developers need: about half of the processor time of a whole build. It
@@ -33,6 +33,10 @@ faults: set-up
 # minutes.
 fuzz: set-up
 	@fuzz/run.sh $(ARGS)
+
+# Plants each fault of fuzz/faults, and shows that its fuzz target finds it within a minute: `ARGS` are names of faults.
+fuzz-faults: set-up
+	@fuzz/faults/run.sh $(ARGS)
 
 bench: set-up
 	@benches/run.sh $(ARGS)

@@ -7,12 +7,12 @@
 # docs/reliability.md. Prints a line for each fault, then `N of N caught`; the exit code is 1 if one is missed.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
-export CARGO_TERM_COLOR=never GIT_CEILING_DIRECTORIES=$PWD/target/faults
+. tests/faults/plant.sh
+export CARGO_TERM_COLOR=never
 root=$PWD
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target}
 work=$root/target/faults
 tree=$work/tree
-stage=$work/stage
 # The program with the faults, beside the one of tests/run.sh.
 program=$CARGO_TARGET_DIR/ci/programs/headgate-faults
 # Tests wait for most of their time.
@@ -22,24 +22,6 @@ patience=600
 
 # rows: the rows `FAULT LINES TEST` of all tables.
 rows() { sed -e '/^#/d' -e '/^$/d' -e 's/ *| */ /g' tests/faults/*.txt; }
-
-# Puts the sources with all faults into the folder `tree`. A file that is there already and has not changed stays as it is,
-# so that a second run compiles little.
-plant() {
-    rm -rf "$stage" && mkdir -p "$stage" "$tree" "$work/logs" "${program%/*}" || return
-    git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do
-        [ -e "$file" ] && printf '%s\0' "$file"
-    done | xargs -0 cp -p --parents -t "$stage" || return
-    (cd "$stage" && git apply "$root"/tests/faults/*.patch) || return
-    (cd "$tree" && find . -type f -print0) | while IFS= read -r -d '' file; do
-        [ -e "$stage/$file" ] || rm "$tree/$file"
-    done
-    (cd "$stage" && find . -type f -print0) | while IFS= read -r -d '' file; do
-        cmp -s "$stage/$file" "$tree/$file" && continue
-        mkdir -p "$tree/${file%/*}" && cp "$stage/$file" "$tree/$file"
-    done
-    rm -rf "$stage"
-}
 
 # Compiles the tests as tests/run.sh does, beside the same dependencies, but without Clippy.
 build() {
@@ -90,7 +72,7 @@ try_fault() {
     printf '%-7s %-34s %-7s %4d s  %s\n' "$result" "$1" "$2" $((SECONDS - began)) "$3"
 }
 
-mkdir -p "$work" && rows >"$work/rows"
+mkdir -p "$work/logs" "${program%/*}" && rows >"$work/rows"
 if [ $# -gt 0 ]; then
     for name; do
         grep -q "^$name " "$work/rows" || { echo "no fault is named $name" >&2; exit 2; }
@@ -99,7 +81,7 @@ if [ $# -gt 0 ]; then
     awk 'NR == FNR { names[$1]; next } $1 in names' "$work/names" "$work/rows" >"$work/chosen"
     mv "$work/chosen" "$work/rows"
 fi
-plant || { echo "the faults cannot be planted: a patch does not apply"; exit 1; }
+plant "$tree" "$root"/tests/faults/*.patch || { echo "the faults cannot be planted: a patch does not apply"; exit 1; }
 build || { echo "the sources with the faults do not compile"; exit 1; }
 pass_without_faults || exit 1
 export -f try_fault run_tests binary

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import sqrt
+from statistics import mean
 
 MEGABYTE = 1 << 20
 TEN_MINUTES = 600.0
@@ -40,9 +41,12 @@ def windows(samples):
     return found
 
 
-def lowest(window, quantity):
-    """The time and the value of the lowest sample: of memory in the whole window, as an allocator returns what is free only
-    now and then; of anything else in the lull, in which nothing is open."""
+def level(window, quantity):
+    """The time and the value of a window. Of memory it is the lowest sample, as an allocator returns what is free only now and
+    then; of connections to providers the mean, as a pool keeps in the lull what the load before it happened to need; of
+    anything else the lowest sample in the lull, in which nothing is open."""
+    if quantity == "provider_connections":
+        return mean(it["at"] for it in window), mean(it[quantity] for it in window)
     candidates = window if quantity == "memory" else [it for it in window if it["is_lull"]]
     found = min(candidates, key=lambda it: it[quantity])
     return found["at"], found[quantity]
@@ -72,7 +76,7 @@ def slopes(generation):
 
 def _slope(judged, quantity, unit, limit, noise):
     """A slope is too steep if it is beyond the limit by more than twice its standard error."""
-    points = [(at, value / unit) for at, value in (lowest(window, quantity) for window in judged)]
+    points = [(at, value / unit) for at, value in (level(window, quantity) for window in judged)]
     slope, error = (it * TEN_MINUTES for it in fit(points))
     growth = slope / TEN_MINUTES * (points[-1][0] - points[0][0])
     is_exceeded = slope - 2 * error > limit and growth > noise

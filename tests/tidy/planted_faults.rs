@@ -1,4 +1,5 @@
-//! The planted faults of tests/faults: each patch fits the sources, its test exists, and docs/reliability.md has all of them.
+//! The planted faults of tests/faults and fuzz/faults: each patch fits the sources, what finds it exists, and the pages have all of
+//! them.
 
 use super::tree::{TextFile, assert_none, files_below, read, sources};
 use regex::Regex;
@@ -6,6 +7,8 @@ use std::collections::BTreeSet;
 
 const FOLDER: &str = "tests/faults";
 const PAGE: &str = "docs/reliability.md";
+const FUZZ_FOLDER: &str = "fuzz/faults";
+const FUZZ_PAGE: &str = "docs/fuzzing.md";
 
 /// A row of a table in the folder.
 struct FaultRow {
@@ -20,7 +23,7 @@ struct FaultRow {
 #[test]
 fn the_patch_of_every_planted_fault_fits_the_sources() {
     let mut offenders = Vec::new();
-    for patch in patches() {
+    for patch in [FOLDER, FUZZ_FOLDER].into_iter().flat_map(patches) {
         let name = fault_name(&patch);
         if !patch.text.contains(&format!("fault == \"{name}\"")) {
             offenders.push(format!("{}:1: is not bound to its name", patch.path));
@@ -41,7 +44,7 @@ fn the_patch_of_every_planted_fault_fits_the_sources() {
 #[test]
 fn every_planted_fault_has_a_row_and_every_row_a_patch() {
     let named: BTreeSet<String> = rows().into_iter().map(|row| row.name).collect();
-    let planted: BTreeSet<String> = patches().iter().map(fault_name).collect();
+    let planted: BTreeSet<String> = patches(FOLDER).iter().map(fault_name).collect();
     let differ = named.symmetric_difference(&planted);
     let offenders: Vec<String> = differ.map(|name| format!("{FOLDER}:1: {name}")).collect();
     assert_none("faults have a patch and a row in a table", &offenders);
@@ -67,7 +70,7 @@ fn the_page_about_reliability_has_every_planted_fault_and_tests_that_exist() {
             offenders.push(format!("{}: no test {}", row.place, row.test));
         }
     }
-    let names: BTreeSet<String> = patches().iter().map(fault_name).collect();
+    let names: BTreeSet<String> = patches(FOLDER).iter().map(fault_name).collect();
     let code = Regex::new("`([a-z0-9_:-]+)`").unwrap();
     for (at, text) in page.lines().enumerate() {
         let last_cell = text.rsplit('|').nth(1).filter(|_| text.starts_with("| "));
@@ -85,6 +88,44 @@ fn the_page_about_reliability_has_every_planted_fault_and_tests_that_exist() {
         }
     }
     assert_none("the page about reliability is true", &offenders);
+}
+
+#[test]
+fn every_fuzz_target_has_planted_faults_that_the_page_about_fuzzing_lists() {
+    let table = read("fuzz/faults/faults.txt");
+    let page = read(FUZZ_PAGE);
+    let mut unfound: BTreeSet<String> = patches(FUZZ_FOLDER).iter().map(fault_name).collect();
+    let corpora = files_below("fuzz/corpus").into_iter();
+    let mut untried: BTreeSet<String> = corpora
+        .filter_map(|file| Some(file.path.split('/').nth(2)?.to_owned()))
+        .collect();
+    let mut offenders = Vec::new();
+    for row in table.lines().filter(|line| !line.starts_with('#')) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let [name, target, _] = cells[..] else {
+            panic!("{FUZZ_FOLDER}/faults.txt: a row is `name | target | what`: {row}");
+        };
+        let start = format!("| `{target}` |");
+        let mut lines = page.lines().filter(|line| line.starts_with(&start));
+        if !lines.any(|line| line.contains(&format!("`{name}`"))) {
+            offenders.push(format!("{FUZZ_PAGE}:1: `{target}` lacks `{name}`"));
+        }
+        if !unfound.remove(name) {
+            offenders.push(format!("{FUZZ_FOLDER}/faults.txt:1: no patch {name}"));
+        }
+        untried.remove(target);
+    }
+    offenders.extend(
+        unfound
+            .iter()
+            .map(|name| format!("{FUZZ_FOLDER}/{name}.patch:1: no row")),
+    );
+    offenders.extend(
+        untried
+            .iter()
+            .map(|target| format!("{FUZZ_FOLDER}:1: no fault of {target}")),
+    );
+    assert_none("each fuzz target has a planted fault", &offenders);
 }
 
 /// Whether there is a test of this path: `suite::…` is an integration test, `simulation::…` one of schedules of faults,
@@ -128,8 +169,8 @@ fn hunks(patch: &str) -> Vec<(String, usize, String)> {
     hunks
 }
 
-fn patches() -> Vec<TextFile> {
-    let mut files = files_below(FOLDER);
+fn patches(folder: &str) -> Vec<TextFile> {
+    let mut files = files_below(folder);
     files.retain(|file| file.has_extension(&["patch"]));
     files
 }
