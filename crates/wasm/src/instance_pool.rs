@@ -82,6 +82,8 @@ impl InstancePool {
                     let outcome = self.start().await.map_err(failed_start);
                     drop(starting);
                     match outcome {
+                        // It is retired already, as what it needs from its start is what others grow to. So is each other one.
+                        Ok(instance) if !instance.takes_streams() => return Ok(instance.place()),
                         Ok(_) => {}
                         Err(failure) if failure.is_plugins_fault() => {
                             self.resources.breaker().start_failed(Instant::now());

@@ -160,6 +160,22 @@ async fn an_instance_whose_memory_has_grown_takes_no_more_streams() {
 }
 
 #[tokio::test]
+async fn an_instance_that_is_large_from_its_start_takes_one_stream() {
+    let body = r#"
+        (func (export "proxy_on_request_headers") (param i32 i32 i32) (result i32) (i32.const 0))"#;
+    let (plugin, _) = started_with(body, |settings| settings.limits.recycle = 1 << 16).await;
+    for streams in 1..4 {
+        let mut stream = plugin.open_stream().await.unwrap();
+        let step = headers(&mut stream, &[]).await;
+        assert_eq!(step, Ok(PluginStreamAction::Continue));
+        // That of the start is one of them.
+        assert_eq!(plugin.status().recycled, streams + 1);
+        stream.finish(&mut request(&[])).await.unwrap();
+    }
+    assert_eq!(plugin.status().memory, 0);
+}
+
+#[tokio::test]
 async fn a_stream_on_a_retired_instance_goes_on() {
     let body = r#"
         (func (export "proxy_on_request_headers") (param i32 i32 i32) (result i32)
