@@ -49,14 +49,7 @@ try_fault() {
 
 mkdir -p "$work"
 rows >"$work/rows"
-if [ $# -gt 0 ]; then
-    for name; do
-        grep -q "^$name " "$work/rows" || { echo "no fault is named $name" >&2; exit 2; }
-    done
-    printf '%s\n' "$@" >"$work/names"
-    awk 'NR == FNR { names[$1]; next } $1 in names' "$work/names" "$work/rows" >"$work/chosen"
-    mv "$work/chosen" "$work/rows"
-fi
+choose "$work/rows" "$@" || exit
 plant "$tree" "$PWD"/fuzz/faults/*.patch || { echo "the faults cannot be planted: a patch does not apply"; exit 1; }
 (cd "$tree" && RUSTC_WORKSPACE_WRAPPER=$tree/fuzz/instrument/fuzzer.sh cargo build --quiet --profile ci --locked --workspace \
     --exclude headgate-benches --features headgate-fuzz/programs --bin fuzz --examples --config profile.ci.opt-level=1 \

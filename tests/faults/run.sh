@@ -73,14 +73,7 @@ try_fault() {
 }
 
 mkdir -p "$work/logs" "${program%/*}" && rows >"$work/rows"
-if [ $# -gt 0 ]; then
-    for name; do
-        grep -q "^$name " "$work/rows" || { echo "no fault is named $name" >&2; exit 2; }
-    done
-    printf '%s\n' "$@" >"$work/names"
-    awk 'NR == FNR { names[$1]; next } $1 in names' "$work/names" "$work/rows" >"$work/chosen"
-    mv "$work/chosen" "$work/rows"
-fi
+choose "$work/rows" "$@" || exit
 plant "$tree" "$root"/tests/faults/*.patch || { echo "the faults cannot be planted: a patch does not apply"; exit 1; }
 build || { echo "the sources with the faults do not compile"; exit 1; }
 pass_without_faults || exit 1
